@@ -8,8 +8,8 @@
 
 #include "cli/failure.h"
 #include "cli/options/parse_failure.h"
+#include "cli/output/report_once_per_node.h"
 #include "cli/output/table.h"
-#include "cli/output/told_once.h"
 #include "cli/verbs/commands.h"
 
 namespace {
@@ -47,7 +47,7 @@ int run_program(int argc, char** argv) {
   } catch (CLI::Success const& help) {
     return program.exit(help);
   } catch (CLI::ParseError const& error) {
-    cli::print_failure_once(cli::explain_parse_failure(program, error.what(), {argv + 1, argv + argc}));
+    cli::report_once_per_node(cli::explain_parse_failure(program, error.what(), {argv + 1, argv + argc}));
     return cli::exit_bad_request;
   }
   // Printed output may have been lost: a full disk, a closed pipe.
@@ -65,12 +65,12 @@ int main(int argc, char** argv) {
   try {
     return run_program(argc, argv);
   } catch (Error const& error) {
-    cli::print_failure_once(error.what());
+    cli::report_once_per_node(error.what());
     return cli::exit_status(error.code());
   } catch (std::bad_alloc const&) {
-    cli::print_failure_once("out of memory: the request needs more than this machine has");
+    cli::report_once_per_node("out of memory: the request needs more than this machine has");
   } catch (std::exception const& error) {
-    cli::print_failure_once(error.what());
+    cli::report_once_per_node(error.what());
   }
   return cli::exit_bad_request;
 }

@@ -7,7 +7,7 @@
 
 using namespace cosmati;
 
-using Rows = StridedSource<float, Along::depth, 4>;  // row-major, 16 bytes at a time
+using Rows = StridedSource<float, Along::k, 4>;  // row-major, 16 bytes at a time
 constexpr GemmPolicy policy =
     named_policy(PolicyName::small, MainLoop::double_buffered, Multiply::fma, DataType::f32);
 using Block = BlockProduct<ProductTraits<policy, Rows, Rows, float>>;

@@ -11,7 +11,7 @@ using namespace cosmati;
 // a(m, k) = table[index[m]][k]; rows of the table begin at multiples of 16 bytes.
 struct GatheredRows {
   using Element = float;
-  static constexpr Along along = Along::depth;
+  static constexpr Along along = Along::k;
   static constexpr int width = 4;  // elements per run
 
   struct Arguments {  // passed by a launch

@@ -9,7 +9,7 @@ using namespace cosmati;
 
 // Three differences from a block task in f32: 16-bit operands are copied unconverted by cp.async; the policy
 // multiplies by mma, which determines the elements of D that a thread holds; sums are still f32.
-using Rows = StridedSource<f16, Along::depth, 8>;  // row-major, 16 bytes at a time
+using Rows = StridedSource<f16, Along::k, 8>;  // row-major, 16 bytes at a time
 constexpr GemmPolicy policy =
     named_policy(PolicyName::small, MainLoop::multistage, Multiply::mma, DataType::f32, sizeof(f16));
 using Block = BlockProduct<ProductTraits<policy, Rows, Rows, float>>;

@@ -8,7 +8,7 @@
 
 using namespace cosmati;
 
-using Rows = StridedSource<bf16, Along::depth, 8>;  // row-major, 16 bytes at a time
+using Rows = StridedSource<bf16, Along::k, 8>;  // row-major, 16 bytes at a time
 constexpr GemmPolicy policy{
     .block_m = 64,  // four warps of 16 rows each
     .block_n = 128,

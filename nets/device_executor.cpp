@@ -77,7 +77,7 @@ DeviceExecutor::DeviceExecutor(Assignment const& assignment, Membership const& m
       queue_(assignment.device),
       branch_(assignment.device, queue_),
       sums_(assignment.device, branch_.side()),
-      most_steps_(static_cast<Stream>(queue_) != nullptr ? 64 : 1),  // synchronous devices need no queue
+      max_steps_(static_cast<Stream>(queue_) != nullptr ? 64 : 1),  // synchronous devices need no queue
       values_(assignment.device, assignment.parameters.value_bytes()) {
   Parameters& parameters = assignment_.parameters;
   values_.upload(parameters.values(), values_.bytes());
@@ -91,11 +91,11 @@ DeviceExecutor::DeviceExecutor(Assignment const& assignment, Membership const& m
   gradients_ = DeviceMemory(assignment_.device, static_cast<std::size_t>(parameters.trainable().bytes()));
   gradients_.fill(0);  // the padding between parameters is never written
   Index const count = assignment_.data->count();
-  Index const most_images = (assignment_.batch + membership_.of - 1) / membership_.of;
-  batch_bytes_ = static_cast<std::size_t>(most_images) * sizeof(int);
+  Index const max_images = (assignment_.batch + membership_.of - 1) / membership_.of;
+  batch_bytes_ = static_cast<std::size_t>(max_images) * sizeof(int);
   row_bytes_ = 2 * batch_bytes_ + number_bytes;
-  rows_ = DeviceMemory(assignment_.device, static_cast<std::size_t>(most_steps_) * row_bytes_);
-  recorded_losses_ = DeviceMemory(assignment_.device, static_cast<std::size_t>(most_steps_) * sizeof(float));
+  rows_ = DeviceMemory(assignment_.device, static_cast<std::size_t>(max_steps_) * row_bytes_);
+  recorded_losses_ = DeviceMemory(assignment_.device, static_cast<std::size_t>(max_steps_) * sizeof(float));
   auto const steps = static_cast<std::size_t>((count + assignment_.batch - 1) / assignment_.batch);
   host_rows_ = HostMemory(assignment_.device, steps * row_bytes_);
   next_rows_ = HostMemory(assignment_.device, steps * row_bytes_);
@@ -120,7 +120,7 @@ void DeviceExecutor::warm_up() {
   Index last = assignment_.parameters.trainable().extent(0);
   for (Index const first : bucket_starts_) sum(gradients_, first, std::exchange(last, first));
   recorded_losses_.fill(0);
-  sum(recorded_losses_, 0, most_steps_);
+  sum(recorded_losses_, 0, max_steps_);
   queue_.wait();
 }
 
@@ -240,7 +240,7 @@ Index DeviceExecutor::advance() {
   if (left == 0) return 0;
   fingerprint_.reset();
   Index const size = std::min(assignment_.batch, left);
-  Index const steps = std::min(most_steps_, left / size);
+  Index const steps = std::min(max_steps_, left / size);
   auto const at = static_cast<std::size_t>(enqueued_);
   queue_.upload(rows_.data(), host_rows_.as<std::byte>() + at * row_bytes_,
                 static_cast<std::size_t>(steps) * row_bytes_);

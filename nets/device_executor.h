@@ -96,8 +96,8 @@ class DeviceExecutor final : public Executor {
   Membership membership_;
   Queue queue_;
   Branch branch_;
-  Branch sums_;       // in addition to the branch: sums of gradients
-  Index most_steps_;  // per recording
+  Branch sums_;      // in addition to the branch: sums of gradients
+  Index max_steps_;  // per recording
   Index classes_ = 0;
   DeviceMemory values_, gradients_, workspace_;
   std::vector<Index> bucket_starts_;  // in gradients_, descending to 0: ranges that are summed together

@@ -7,7 +7,7 @@
 #include <optional>
 
 #include "cli/bench/bench_report.h"
-#include "cli/bench/gpu_contest.h"
+#include "cli/bench/gpu_interleaved.h"
 #include "cli/bench/peak.h"
 #include "cli/bench/provenance.h"
 #include "cli/data/pointer_arrays.h"
@@ -163,7 +163,7 @@ class Session {
  public:
   explicit Session(BenchRequest const& request)
       : request_(request), rules_{request.slices,       request.slice_seconds, request.hot, 0,
-                                  request.single_calls, request.most_verified} {
+                                  request.single_calls, request.max_verified} {
     if (!request.fail_below.empty()) {
       limit_ = parse_number(request.fail_below, "--fail-below");
       if (!(limit_ > 0 && limit_ <= 1e6))
@@ -192,7 +192,7 @@ class Session {
         if (name == std::string("db")) description = {};
       });
     place(task, request.placement);
-    ContestRules rules = rules_;
+    InterleavedRules rules = rules_;
     rules.misalignment = request.placement.misalignment;
     PlanOptions const options = plan_options(*request.subject, common);
     std::string const digest = kernel_digest(task, device, options);
@@ -204,16 +204,16 @@ class Session {
     }
     auto const seed = static_cast<unsigned long long>(common.seed);
     std::optional<Verdict> verdict;
-    if (task.notes.operations <= request_.most_verified) {
+    if (task.notes.operations <= request_.max_verified) {
       nets::Random random(seed, 1);
       // Works on a copy, since verification changes the alignment that the task's descriptions promise.
       auto const verified = task.clone();
       verdict = verify_task(*verified, device, options, {false, rules.misalignment}, random);
     }
     auto const peers = peer_problems(request, task, device, options);
-    ContestResult const result =
-        on_gpu ? hold_gpu_contest(task, device, options, rules, peers, seed, gauge_of(device))
-               : hold_contest(task, device, options, rules, peers, seed);
+    InterleavedResult const result =
+        on_gpu ? run_interleaved_on_gpu(task, device, options, rules, peers, seed, gpu_peaks_of(device))
+               : run_interleaved(task, device, options, rules, peers, seed);
     if (!verdict) verdict = result.sample;
     if (verdict && !verdict->correct) failures_.push_back(task.notes.label + ": " + verdict->complaint);
     Measurement const measurement{
@@ -237,7 +237,7 @@ class Session {
   void finish() const {
     if (!request_.common.json && !request_.digest) {
       table_.print();
-      if (gauge_ != nullptr) print_line("Measured here: " + peaks_text() + '.');
+      if (gpu_peaks_ != nullptr) print_line("Measured here: " + peaks_text() + '.');
       print_line(bench_method(rules_, on_gpu_));
     }
     if (!failures_.empty()) throw Error(ErrorCode::wrong_result, join(failures_, "; "));
@@ -262,44 +262,44 @@ class Session {
     return {"", peak};
   }
 
-  // One gauge per device, shared by all benchmarks of this process. The map is never destroyed, because the
-  // driver may already be unloaded at exit.
-  GpuGauge& gauge_of(Device const& device) {
-    static auto& gauges = *new std::map<int, GpuGauge>;
-    auto const [at, is_new] = gauges.try_emplace(device.gpu.ordinal, device.gpu);
-    gauge_ = &at->second;
+  // One GpuPeaks per device, shared by all benchmarks of this process. The map is never destroyed, because
+  // the driver may already be unloaded at exit.
+  GpuPeaks& gpu_peaks_of(Device const& device) {
+    static auto& all_peaks = *new std::map<int, GpuPeaks>;
+    auto const [at, is_new] = all_peaks.try_emplace(device.gpu.ordinal, device.gpu);
+    gpu_peaks_ = &at->second;
     if (is_new) {
       // About 30 ms of work wake the device and find its highest clock before anything heats it.
-      for (int i = 0; i < 300; ++i) (void)gauge_->clock_share();
-      (void)gauge_->peak(cuda::Peak::fma_f32);
+      for (int i = 0; i < 300; ++i) (void)gpu_peaks_->clock_share();
+      (void)gpu_peaks_->peak(cuda::Peak::fma_f32);
     }
-    return *gauge_;
+    return *gpu_peaks_;
   }
 
   Ceilings ceilings_of_gpu(Device const& device, Task const& task, DataType type, Choice const& choice) {
-    GpuGauge& gauge = gauge_of(device);
+    GpuPeaks& gpu_peaks = gpu_peaks_of(device);
     std::optional<cuda::Peak> peak;
     if (!task.notes.transposition.empty() && choice.multiply && choice.multiply != Multiply::wmma)
       peak = peak_for(type, task.notes.sum, *choice.multiply, device.gpu);
-    if (!peak) return {"", 0, gauge.copy_rate()};
-    cuda::PeakRate const rate = gauge.peak(*peak);
-    return {cuda::name_of(*peak), cuda::ceiling_of(*peak, rate), gauge.copy_rate(), rate.burst,
+    if (!peak) return {"", 0, gpu_peaks.copy_rate()};
+    cuda::PeakRate const rate = gpu_peaks.peak(*peak);
+    return {cuda::name_of(*peak), cuda::ceiling_of(*peak, rate), gpu_peaks.copy_rate(), rate.burst,
             rate.sustained};
   }
 
   std::string peaks_text() const {
     std::string text;
-    for (auto const& [peak, rate] : gauge_->peaks())
+    for (auto const& [peak, rate] : gpu_peaks_->peaks())
       text += std::string(cuda::name_of(peak)) + ' ' + in_short(rate.sustained * 1e-12) +
               " Top/s for 0.5 s, " + in_short(rate.burst * 1e-12) + " in short, ";
-    return text + "copies " + in_short(gauge_->copy_rate() * 1e-12) + " TB/s";
+    return text + "copies " + in_short(gpu_peaks_->copy_rate() * 1e-12) + " TB/s";
   }
 
   BenchRequest const& request_;
-  ContestRules rules_;
+  InterleavedRules rules_;
   bool on_gpu_ = false;
   std::map<DataType, double> host_peaks_;
-  GpuGauge* gauge_ = nullptr;  // gauge of the GPU measured last
+  GpuPeaks* gpu_peaks_ = nullptr;  // of the GPU measured last
   double limit_ = 0;
   Table table_{bench_heads()};
   std::vector<std::string> failures_;
@@ -329,9 +329,9 @@ void measure_all(Session& session, BenchRequest const& request, std::vector<std:
 }  // namespace
 
 BenchRequest BenchRequest::copy() const {
-  BenchRequest other{subject->clone(), size,          suite,      shapes, lines,         peers, python,
-                     peer_log,         json_file,     fail_below, slices, slice_seconds, hot,   single_calls,
-                     digest,           most_verified, placement,  common, workload};
+  BenchRequest other{subject->clone(), size,         suite,      shapes, lines,         peers, python,
+                     peer_log,         json_file,    fail_below, slices, slice_seconds, hot,   single_calls,
+                     digest,           max_verified, placement,  common, workload};
   return other;
 }
 
@@ -344,8 +344,8 @@ void bench_job(BenchRequest const& request, WithOptions const& with_options) {
   if (!(request.slice_seconds > 0 && request.slice_seconds <= 60))
     throw Error(ErrorCode::bad_request,
                 "--slice-seconds " + in_short(request.slice_seconds) + "; expected more than 0, up to 60");
-  if (!(request.most_verified >= 0))
-    throw Error(ErrorCode::bad_request, "--verify-below " + in_short(request.most_verified) +
+  if (!(request.max_verified >= 0))
+    throw Error(ErrorCode::bad_request, "--verify-below " + in_short(request.max_verified) +
                                             " is out of range; expected 0 or more operations");
   check_files({{"--json", request.json_file}, {"--peer-log", request.peer_log}},
               inputs_of(request.common, {{"--shapes", request.shapes}}));

@@ -24,12 +24,12 @@ struct BenchRequest {
   std::string peer_log;       // file that receives every algorithm of a GPU peer
   std::string json_file;
   std::string fail_below;  // empty: no limit
-  long long slices = 15;   // time slices of each contender
+  long long slices = 15;   // time slices of each participant
   double slice_seconds = 0.2;
   bool hot = false, single_calls = false;
-  bool digest = false;         // print digests only; time nothing
-  double most_verified = 2e8;  // largest problem that is verified completely, in floating-point operations
-                               // (about a second of the reference)
+  bool digest = false;        // print digests only; time nothing
+  double max_verified = 2e8;  // largest problem that is verified completely, in floating-point operations
+                              // (about a second of the reference)
   Placement placement;
   Common common;
   std::optional<Suite> workload = {};  // recorded problems; with_options selects one by its number

@@ -36,7 +36,7 @@ void add_machine(Record& line, Measurement const& measurement) {
 }
 
 void add_times(Record& line, Measurement const& measurement) {
-  ContestResult const& result = measurement.result;
+  InterleavedResult const& result = measurement.result;
   line.add("slices", measurement.rules.slices)
       .add("slice_seconds", measurement.rules.slice_seconds)
       .add("buffers", result.buffers)
@@ -109,7 +109,7 @@ std::string in_interval(Interval const& ratio) {
 }
 
 std::string state_of(Measurement const& measurement, PeerResult const* peer) {
-  ContestResult const& result = measurement.result;
+  InterleavedResult const& result = measurement.result;
   std::string state = !measurement.verdict           ? "not verified"
                       : measurement.verdict->correct ? "verified"
                                                      : "WRONG";
@@ -180,7 +180,7 @@ std::vector<std::string> bench_heads() {
 }
 
 std::vector<std::string> bench_row(Measurement const& measurement, PeerResult const* peer) {
-  ContestResult const& result = measurement.result;
+  InterleavedResult const& result = measurement.result;
   double const rate = rate_of(measurement), peak = measurement.ceilings.operations;
   std::string ratio;
   if (peer != nullptr && peer->refusal.empty()) {
@@ -205,7 +205,7 @@ std::vector<std::string> bench_row(Measurement const& measurement, PeerResult co
           state_of(measurement, peer)};
 }
 
-std::string bench_method(ContestRules const& rules, bool on_gpu) {
+std::string bench_method(InterleavedRules const& rules, bool on_gpu) {
   std::string const slices =
       std::to_string(rules.slices) + " slices of " + in_short(rules.slice_seconds) + " s";
   if (on_gpu)

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/bench/contest.h"
+#include "cli/bench/interleaved.h"
 #include "cli/output/record.h"
 
 namespace cosmati::cli {
@@ -27,9 +27,9 @@ struct Measurement {
   Provenance what;
   Task const& task;
   Device const& device;
-  ContestRules rules;
+  InterleavedRules rules;
   long long seed = 1;
-  ContestResult const& result;
+  InterleavedResult const& result;
   std::optional<Verdict> verdict;  // empty if the result was not verified
   Ceilings ceilings;
 };
@@ -43,6 +43,6 @@ Record trial_record(Measurement const& measurement, PeerResult const& peer, Peer
 std::vector<std::string> bench_heads();
 std::vector<std::string> bench_row(Measurement const& measurement, PeerResult const* peer);
 // Explains how the numbers of the table are measured.
-std::string bench_method(ContestRules const& rules, bool on_gpu);
+std::string bench_method(InterleavedRules const& rules, bool on_gpu);
 
 }  // namespace cosmati::cli

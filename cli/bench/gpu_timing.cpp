@@ -12,10 +12,10 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr double least_sample = 50e-6;  // an event costs about a microsecond of the device
-constexpr double most_samples = 256;    // in flight: a stream queues about a thousand commands
+constexpr double min_sample = 50e-6;    // an event costs about a microsecond of the device
+constexpr double max_samples = 256;     // in flight: a stream queues about a thousand commands
 constexpr double graph_seconds = 1e-3;  // one or two microseconds pass between two graphs
-constexpr double most_calls = 512;      // per graph, unless there are more sets of operands
+constexpr double max_calls = 512;       // per graph, unless there are more sets of operands
 
 double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
@@ -40,9 +40,9 @@ Slice GpuTimer::time_slice(GpuCall& call, double seconds) {
   auto const calls = static_cast<double>(call.calls_in_graph);
   for (double elapsed = 0; elapsed < seconds || slice.samples.empty();) {
     double const estimate = call.estimate * calls;
-    double const in_group = estimate > 0 ? std::clamp(std::ceil(least_sample / estimate), 1.0, 100.0) : 1.0;
+    double const in_group = estimate > 0 ? std::clamp(std::ceil(min_sample / estimate), 1.0, 100.0) : 1.0;
     double const wanted = estimate > 0 ? (seconds - elapsed) / (estimate * in_group) : 1.0;
-    auto const count = static_cast<std::size_t>(std::clamp(std::round(wanted), 1.0, most_samples / in_group));
+    auto const count = static_cast<std::size_t>(std::clamp(std::round(wanted), 1.0, max_samples / in_group));
     event(0).record(nullptr);
     for (std::size_t i = 1; i <= count; ++i) {
       for (double j = 0; j < in_group; ++j)
@@ -78,7 +78,7 @@ void GpuTimer::capture(GpuCall& call, std::size_t sets) {
   (void)time_slice(call, 0);
   auto const calls = static_cast<double>(sets);
   double const turns =
-      std::clamp(std::ceil(graph_seconds / (call.estimate * calls)), 1.0, std::max(1.0, most_calls / calls));
+      std::clamp(std::ceil(graph_seconds / (call.estimate * calls)), 1.0, std::max(1.0, max_calls / calls));
   auto const count = sets * static_cast<std::size_t>(turns);
   call.graph = captured(call, count);
   call.calls_in_graph = count;
@@ -127,10 +127,10 @@ bool GpuTimer::warm_up(GpuCall& call) {
 }
 
 double GpuTimer::host_seconds(GpuCall& call) {
-  constexpr int most_rounds = 20, calls = 16;
+  constexpr int max_rounds = 20, calls = 16;
   std::vector<double> rounds;
   auto const begin = Clock::now();
-  for (int round = 0; round < most_rounds && (round < 3 || seconds_since(begin) < 0.2); ++round) {
+  for (int round = 0; round < max_rounds && (round < 3 || seconds_since(begin) < 0.2); ++round) {
     cuda::wait(ordinal_, nullptr);
     auto const start = Clock::now();
     for (int i = 0; i < calls; ++i) call.enqueue(nullptr);

@@ -17,7 +17,7 @@ double seconds_since(Clock::time_point start) {
 }  // namespace
 
 Slice time_slice(std::function<void()> const& call, double seconds) {
-  constexpr double least_sample = 20e-6;
+  constexpr double min_sample = 20e-6;
   Slice slice;
   long long group = 1;
   auto const begin = Clock::now();
@@ -26,7 +26,7 @@ Slice time_slice(std::function<void()> const& call, double seconds) {
     for (long long i = 0; i < group; ++i) call();
     double const elapsed = seconds_since(start);
     slice.samples.push_back(elapsed / static_cast<double>(group));
-    if (elapsed < least_sample) group *= 2;
+    if (elapsed < min_sample) group *= 2;
   } while (seconds_since(begin) < seconds);
   slice.least = *std::min_element(slice.samples.begin(), slice.samples.end());
   return slice;

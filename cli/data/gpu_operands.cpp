@@ -10,7 +10,7 @@
 namespace cosmati::cli {
 namespace {
 
-constexpr Index most_drawn = Index{1} << 18;
+constexpr Index max_drawn = Index{1} << 18;
 
 }  // namespace
 
@@ -42,7 +42,7 @@ void GpuOperands::fill_inputs(Index classes, nets::Random& random) {
     Index const size = description.layout.span();
     if (slots_[i].role == Role::output || size == 0) continue;
     Index const element = size_of(description.type);
-    Tensor drawn(description.type, Shape(std::min(size, most_drawn)));
+    Tensor drawn(description.type, Shape(std::min(size, max_drawn)));
     fill_random(drawn, slots_[i].name, {false, classes}, random);
     cuda::DeviceBuffer const pool(ordinal_, drawn.bytes());
     cuda::copy_to_device(ordinal_, pool.data(), drawn.data(), drawn.bytes(), nullptr);

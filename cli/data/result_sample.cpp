@@ -10,7 +10,7 @@
 namespace cosmati::cli {
 namespace {
 
-constexpr Index most_places = 512;
+constexpr Index max_places = 512;
 
 }  // namespace
 
@@ -24,7 +24,7 @@ ResultSample::ResultSample(Task& task, GpuOperands const& operands, int ordinal,
   Index const size = result_.description.layout.size();
   std::set<Index> drawn;
   if (size > 0) drawn = {0, size - 1};
-  for (Index i = 0; size > 0 && i < most_places; ++i) drawn.insert(draw_between(random, 0, size - 1));
+  for (Index i = 0; size > 0 && i < max_places; ++i) drawn.insert(draw_between(random, 0, size - 1));
   places_.assign(drawn.begin(), drawn.end());
   kept_ = values();
 }

@@ -12,7 +12,7 @@
 
 #include "cli/networks/generate_report.h"
 #include "cli/networks/output_files.h"
-#include "cli/output/farewell.h"
+#include "cli/output/sigterm_report.h"
 #include "cli/output/table.h"
 #include "cli/output/text.h"
 #include "cli/output/timeline.h"
@@ -69,9 +69,9 @@ void refuse_unused_seed(GenerateRequest const& request) {
 
 // The stops of a walk are the vectors of a file, or random ones.
 dcgan::Latents walk(GenerateRequest const& request) {
-  if (request.walk < 2 || request.walk > dcgan::most_images_of_a_picture)
+  if (request.walk < 2 || request.walk > dcgan::max_images_of_a_picture)
     refuse(fmt::format("--walk {} is out of range; expected 2 to {}", request.walk,
-                       dcgan::most_images_of_a_picture));
+                       dcgan::max_images_of_a_picture));
   if (request.count != not_given)
     refuse("--walk sets the number of frames; remove --count, or use --walk-stops for the number of vectors");
   if (!request.input.empty() && request.walk_stops != not_given)
@@ -178,10 +178,10 @@ void check_pictures(GenerateRequest const& request, Index count) {
         "number",
         request.image, request.walk, longest_strip));
   std::string const& path = request.image.empty() ? request.animation : request.image;
-  if (!path.empty() && count > dcgan::most_images_of_a_picture)
+  if (!path.empty() && count > dcgan::max_images_of_a_picture)
     refuse(fmt::format("{} {}: {} images; a picture holds at most {}",
                        request.image.empty() ? "--animation" : "--image", path, count,
-                       dcgan::most_images_of_a_picture));
+                       dcgan::max_images_of_a_picture));
 }
 
 std::array<dcgan::Method, dcgan::layer_count> methods(std::string const& text) {
@@ -381,8 +381,8 @@ void draw(GenerateRequest const& request, parallel::ProcessGroup* group) {
                          [](std::string const& text) { print_warning(text); });
   if (group != nullptr) {
     auto const written = files(request);
-    say_farewell(written.empty() ? "" : printable_name(written.front()), count);
-    farewell_progress(output.images());
+    report_on_sigterm(written.empty() ? "" : printable_name(written.front()), count);
+    sigterm_report_progress(output.images());
     group->barrier();
   }
   auto const drawers =
@@ -392,7 +392,7 @@ void draw(GenerateRequest const& request, parallel::ProcessGroup* group) {
   report.preparing = start - preparing;
   if (group != nullptr) dealer.join();  // waits for the other ranks
   {
-    dcgan::Writer writer(dealer, output, list.front().backend == Backend::cuda, &farewell_progress);
+    dcgan::Writer writer(dealer, output, list.front().backend == Backend::cuda, &sigterm_report_progress);
     try {
       workers.start(dealer, z, [&](dcgan::Chunk const& chunk, dcgan::Images images) {
         writer.deliver(chunk, std::move(images));

@@ -17,7 +17,7 @@ namespace {
 
 // Converts a picture to the form of the training images: light on dark, 28x28, aspect ratio kept.
 io::Image as_input(io::Image const& picture) {
-  io::Image gray = io::to_grey(picture);
+  io::Image gray = io::to_gray(picture);
   long long border = 0, count = 0;
   for (int y = 0; y < gray.height; ++y)
     for (int x = 0; x < gray.width; ++x)

@@ -22,7 +22,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr long long most_steps = 100'000'000;
+constexpr long long max_steps = 100'000'000;
 
 [[noreturn]] void refuse(std::string const& sentence) { throw Error(ErrorCode::bad_request, sentence); }
 
@@ -115,11 +115,11 @@ bool train_dcgan(TrainDcganRequest const& request, std::atomic<bool> const& inte
        !request.common.types.all.empty() || !request.common.types.compute.empty()))
     refuse("--resume continues with the settings of " + request.resume +
            "; leave out --batch, --width, --learning-rate, --type and --compute");
-  if (request.steps != not_given) check_range("--steps", request.steps, 1, most_steps);
-  check_range("--report", request.report, 1, most_steps);
+  if (request.steps != not_given) check_range("--steps", request.steps, 1, max_steps);
+  check_range("--report", request.report, 1, max_steps);
   if (request.sample_every != not_given) {
     if (request.samples.empty()) refuse("--sample-every is for --samples FILE.png");
-    check_range("--sample-every", request.sample_every, 1, most_steps);
+    check_range("--sample-every", request.sample_every, 1, max_steps);
   }
   if (!request.samples.empty() && !request.samples.ends_with(".png"))
     refuse("--samples " + request.samples + ": the name must end in .png");

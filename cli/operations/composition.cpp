@@ -5,12 +5,12 @@
 #include "src/backend/cuda/primitive.h"
 #include "src/plan/conv/bias.h"
 #include "src/plan/conv/fft/fft_bound.h"
-#include "src/plan/conv/filter/filter_tiled.h"
+#include "src/plan/conv/filter/wgrad_direct.h"
 #include "src/plan/conv/image_slices.h"
 #include "src/plan/conv/plain_gemm.h"
 #include "src/plan/conv/winograd/winograd_bound.h"
-#include "src/plan/gemm/contenders.h"
 #include "src/plan/gemm/program/program.h"
+#include "src/plan/gemm/tuning_candidates.h"
 #include "src/plan/primitive/lower.h"
 
 namespace cosmati::cli {
@@ -20,14 +20,14 @@ class GemmChoices final : public TuningChoices {
  public:
   GemmChoices(GemmProblem problem, Device device, PlanOptions options)
       : problem_(std::move(problem)), device_(std::move(device)), options_(std::move(options)) {}
-  std::vector<TuningContender> contenders() const override {
-    return plan::contenders(problem_, device_, options_);
+  std::vector<TuningCandidate> tuning_candidates() const override {
+    return plan::tuning_candidates(problem_, device_, options_);
   }
-  std::vector<TuningContender> neighbors(TuningLine const& center) const override {
-    return plan::neighbours(problem_, device_, options_, center);
+  std::vector<TuningCandidate> neighbors(TuningLine const& center) const override {
+    return plan::neighbors(problem_, device_, options_, center);
   }
-  std::vector<TuningContender> contender_of(TuningLine const& line) const override {
-    return plan::contender_of(problem_, device_, options_, line);
+  std::vector<TuningCandidate> tuning_candidate_of(TuningLine const& line) const override {
+    return plan::tuning_candidate_of(problem_, device_, options_, line);
   }
 
  private:

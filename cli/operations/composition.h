@@ -19,10 +19,10 @@ namespace cosmati::cli {
 class TuningChoices {
  public:
   virtual ~TuningChoices() = default;
-  virtual std::vector<TuningContender> contenders() const = 0;  // the plan's own choice comes first
-  virtual std::vector<TuningContender> neighbors(TuningLine const& center) const = 0;
-  // `line` as a contender; empty if it no longer fits the problem.
-  virtual std::vector<TuningContender> contender_of(TuningLine const& line) const = 0;
+  virtual std::vector<TuningCandidate> tuning_candidates() const = 0;  // the plan's own choice comes first
+  virtual std::vector<TuningCandidate> neighbors(TuningLine const& center) const = 0;
+  // `line` as a candidate; empty if it no longer fits the problem.
+  virtual std::vector<TuningCandidate> tuning_candidate_of(TuningLine const& line) const = 0;
 };
 
 // The source from which the run-time compiler makes the chosen kernel.

@@ -19,9 +19,9 @@ Inputs made_array(char const* name, std::vector<Index> const& size, TypeChoice c
   return inputs;
 }
 
-std::vector<Index> draw_shape(nets::Random& random, Index least_rank, Index most_rank, Index longest) {
+std::vector<Index> draw_shape(nets::Random& random, Index min_rank, Index max_rank, Index longest) {
   std::vector<Index> size;
-  for (Index rank = draw_between(random, least_rank, most_rank); rank > 0; --rank)
+  for (Index rank = draw_between(random, min_rank, max_rank); rank > 0; --rank)
     size.push_back(draw_between(random, 1, longest));
   return size;
 }

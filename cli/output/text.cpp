@@ -12,7 +12,7 @@
 namespace cosmati::cli {
 namespace {
 
-constexpr std::size_t most_combinations = 100000;
+constexpr std::size_t max_combinations = 100000;
 
 [[noreturn]] void refuse(std::string const& what, std::string_view text, std::string const& reason) {
   throw Error(ErrorCode::bad_request, what + " '" + std::string(text) + "': " + reason);
@@ -164,8 +164,8 @@ std::vector<Index> parse_range(std::string_view text, std::string const& what) {
     if (step < 1 || last < first)
       refuse(what, text,
              "the range " + word + " is empty: first:last:step needs first <= last and step >= 1");
-    if (static_cast<std::size_t>((last - first) / step) + values.size() >= most_combinations)
-      refuse(what, text, "the range has more than " + std::to_string(most_combinations) + " numbers");
+    if (static_cast<std::size_t>((last - first) / step) + values.size() >= max_combinations)
+      refuse(what, text, "the range has more than " + std::to_string(max_combinations) + " numbers");
     for (Index value = first; value <= last; value += step) values.push_back(value);
   }
   return values;
@@ -187,8 +187,8 @@ std::vector<std::vector<Index>> parse_sizes(std::string_view text, std::size_t f
     for (std::string const& place : split(size, 'x')) {
       places.push_back(parse_range(place, what));
       combinations *= places.back().size();
-      if (combinations > most_combinations)
-        refuse(what, text, "more than " + std::to_string(most_combinations) + " sizes");
+      if (combinations > max_combinations)
+        refuse(what, text, "more than " + std::to_string(max_combinations) + " sizes");
     }
     append_combinations(places, result);
   }

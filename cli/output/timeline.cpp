@@ -15,7 +15,7 @@
 namespace cosmati::cli {
 namespace {
 
-constexpr Index most_chunks = 24;  // in a picture
+constexpr Index max_chunks = 24;  // in a picture
 constexpr double left = 150, width = 760, right = 70, top = 44, row = 26, bar = 18, bottom = 40;
 
 constexpr char const* style =
@@ -77,7 +77,7 @@ std::string timeline_svg(std::vector<Lane> const& lanes, std::string const& titl
   Index last = 0;
   for (Lane const& lane : lanes)
     for (Span const& span : lane.spans) last = std::max(last, span.chunk);
-  Index const chunks = std::min(most_chunks, last + 1);
+  Index const chunks = std::min(max_chunks, last + 1);
   Interval const shown = interval_of(lanes, chunks);
   double const height = top + row * static_cast<double>(lanes.size()) + bottom;
   std::string const head =

@@ -18,7 +18,7 @@ namespace {
 
 constexpr double width = 360, margin = 8, head = 34, row = 27, bar = 9;
 constexpr std::size_t longest_label = 44;
-constexpr std::size_t most_in_picture = 24;  // fits on a printed page
+constexpr std::size_t max_in_picture = 24;  // fits on a printed page
 
 struct Axis {
   double top = 1;  // the ratio at the right edge of the chart
@@ -182,7 +182,7 @@ std::string peer_text(PlotRecord const& record) {
 }
 
 std::string ratio_figure(RatioGroup const& group) {
-  std::size_t const count = group.records.size(), parts = (count + most_in_picture - 1) / most_in_picture;
+  std::size_t const count = group.records.size(), parts = (count + max_in_picture - 1) / max_in_picture;
   std::string pictures;
   for (std::size_t part = 0; part < parts; ++part)
     pictures += picture_of(group, part * count / parts, (part + 1) * count / parts);

@@ -92,23 +92,23 @@ struct Plane {
 };
 
 Plane plane_of(Roof const& roof) {
-  double x_least = 1e300, x_most = 0, y_least = 1e300, y_most = 0;
+  double x_min = 1e300, x_max = 0, y_min = 1e300, y_max = 0;
   for (PlotRecord const* record : roof.records) {
-    x_least = std::min(x_least, record->intensity);
-    x_most = std::max(x_most, record->intensity);
-    y_least = std::min(y_least, record->gflops * 1e9);
-    y_most = std::max(y_most, record->gflops * 1e9);
+    x_min = std::min(x_min, record->intensity);
+    x_max = std::max(x_max, record->intensity);
+    y_min = std::min(y_min, record->gflops * 1e9);
+    y_max = std::max(y_max, record->gflops * 1e9);
   }
   for (auto const& [name, peak] : roof.peaks) {
-    y_least = std::min(y_least, peak);
-    y_most = std::max(y_most, peak);
+    y_min = std::min(y_min, peak);
+    y_max = std::max(y_max, peak);
     // The ridge point, where the slope meets the peak, must be visible.
     if (roof.copy > 0) {
-      x_least = std::min(x_least, peak / roof.copy);
-      x_most = std::max(x_most, peak / roof.copy);
+      x_min = std::min(x_min, peak / roof.copy);
+      x_max = std::max(x_max, peak / roof.copy);
     }
   }
-  return {{x_least / 2, x_most * 2, left, right}, {y_least / 2, y_most * 1.6, bottom, top}};
+  return {{x_min / 2, x_max * 2, left, right}, {y_min / 2, y_max * 1.6, bottom, top}};
 }
 
 void draw_axes(Svg& svg, Plane const& plane) {

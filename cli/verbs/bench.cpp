@@ -34,7 +34,7 @@ void add_options(CLI::App& command, BenchRequest& request) {
       .text("--peer-log", request.peer_log, "FILE",
             "JSON Lines with the time of every algorithm of a GPU peer, or why it was skipped")
       .text("--fail-below", request.fail_below, "RATIO", "exit status 1 if the ratio to a peer is lower")
-      .integer("--slices", request.slices, "slices per contender (default: 15)")
+      .integer("--slices", request.slices, "slices per participant (default: 15)")
       .number("--slice-seconds", request.slice_seconds, "(default: 0.2)")
       .flag("--hot", request.hot,
             "reuse the same operands in each call, instead of rotating over sets larger than twice "
@@ -45,7 +45,7 @@ void add_options(CLI::App& command, BenchRequest& request) {
       .flag("--digest", request.digest,
             "print plans and digests of their kernels as JSON, without timing; --device-description "
             "selects a GPU that is not present");
-  options.number("--verify-below", request.most_verified,
+  options.number("--verify-below", request.max_verified,
                  "operations: larger problems are not verified completely (default: 2e8, about a second)");
   add_placement_options(options, request.placement);
   options.group("Parameters");

@@ -26,8 +26,8 @@ struct Kernel {
   std::string problem, type;
   Composition composition;
   jit::Cubin cubin;
-  int most_shared_bytes = 0;  // limit per block on the planned GPU
-  double seconds = 0;         // to compile it, or to load it from the cache
+  int max_shared_bytes = 0;  // limit per block on the planned GPU
+  double seconds = 0;        // to compile it, or to load it from the cache
   std::string failure = {};
 
   int shared_bytes() const { return cubin.static_shared_bytes + composition.shared_bytes; }
@@ -140,10 +140,10 @@ void compile_kernel(Kernel& kernel) {
     jit::Cubin const cubin = cache.get(pass);
     kernel.cubin.local_bytes = std::max(kernel.cubin.local_bytes, cubin.local_bytes);
   }
-  if (int const shared = kernel.shared_bytes(); shared > kernel.most_shared_bytes)
+  if (int const shared = kernel.shared_bytes(); shared > kernel.max_shared_bytes)
     throw Error(ErrorCode::wrong_result, kernel.composition.kernel + " needs " + std::to_string(shared) +
                                              " bytes of shared memory per block; the planned GPU has " +
-                                             std::to_string(kernel.most_shared_bytes));
+                                             std::to_string(kernel.max_shared_bytes));
 }
 
 // A failure stops the others, unless the problems are random: then all are compiled, to find every failure.

@@ -42,7 +42,7 @@ constexpr Term terms[] = {
     {"two tiles in turn", "two tiles in turn: half of a block stores while the other half multiplies"},
     {", raster ",
      "raster: the order in which blocks visit d, in bands of this many tiles, to share operands in L2"},
-    {"whole tiles", "whole tiles: every extent is a multiple of the tile, so no edge is checked"},
+    {"full tiles", "full tiles: every extent is a multiple of the tile, so no edge is checked"},
     {" transposed, ",
      "transposed: the kernel computes transpose(b) * transpose(a), so that d is contiguous "
      "along its rows; a, b, m and n are the kernel's"},

@@ -18,8 +18,8 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr Index sampled_elements = 512;
-constexpr std::size_t most_finalists = 4;  // besides the plan's own choice and that of the file
-constexpr std::size_t most_centers = 3;    // the fastest ones, whose neighbors are measured
+constexpr std::size_t max_finalists = 4;  // besides the plan's own choice and that of the file
+constexpr std::size_t max_centers = 3;    // the fastest ones, whose neighbors are measured
 constexpr double share_of_exploration = 0.75;
 constexpr double rough_seconds = 0.02;
 
@@ -35,7 +35,7 @@ std::string id_of(TuningLine const& line) {
 }
 
 struct Trial {
-  TuningContender contender;
+  TuningCandidate candidate;
   std::unique_ptr<PreparedTask> prepared;
   GpuCall call;
   double rough = 0;
@@ -66,7 +66,7 @@ class GpuTuning {
         operands_(task, device, sets_of(task), rules.misalignment, random_) {}
 
   TuningResult tune(TuningLine const* known) {
-    std::vector<TuningContender> const first = choices_.contenders();
+    std::vector<TuningCandidate> const first = choices_.tuning_candidates();
     if (first.empty())
       throw Error(ErrorCode::bad_request,
                   task_.notes.label + ": there is nothing to choose for this problem");
@@ -80,7 +80,7 @@ class GpuTuning {
     explore(first, false);
     while (Trial* const center = next_center()) {
       center->has_neighbors = true;
-      explore(choices_.neighbors(center->contender.line), false);
+      explore(choices_.neighbors(center->candidate.line), false);
     }
     return decide(*planned, incumbent);
   }
@@ -96,38 +96,38 @@ class GpuTuning {
   bool has_time() const { return spent() < share_of_exploration * rules_.budget_seconds; }
 
   Trial* add_known(TuningLine const& line) {
-    auto const contender = choices_.contender_of(line);
-    if (contender.empty()) return nullptr;
-    explore(contender, true);
+    auto const candidate = choices_.tuning_candidate_of(line);
+    if (candidate.empty()) return nullptr;
+    explore(candidate, true);
     for (auto const& trial : trials_)
-      if (id_of(trial->contender.line) == id_of(line)) return trial.get();
+      if (id_of(trial->candidate.line) == id_of(line)) return trial.get();
     return nullptr;
   }
 
   // Compiles on all threads, then times the kernels one by one. `at_any_rate`: ignores the time budget.
-  void explore(std::vector<TuningContender> const& all, bool at_any_rate) {
-    std::vector<TuningContender> contenders;
-    for (TuningContender const& one : all)
-      if (seen_.insert(id_of(one.line)).second) contenders.push_back(one);
-    std::vector<char> compiled(contenders.size(), 0);
-    jit::run_all(contenders.size(), rules_.threads, [&](std::size_t i) {
+  void explore(std::vector<TuningCandidate> const& all, bool at_any_rate) {
+    std::vector<TuningCandidate> tuning_candidates;
+    for (TuningCandidate const& one : all)
+      if (seen_.insert(id_of(one.line)).second) tuning_candidates.push_back(one);
+    std::vector<char> compiled(tuning_candidates.size(), 0);
+    jit::run_all(tuning_candidates.size(), rules_.threads, [&](std::size_t i) {
       if (!at_any_rate && !has_time()) return;
       try {
-        auto const composition = task_.compose(device_, with_line(options_, contenders[i].line));
+        auto const composition = task_.compose(device_, with_line(options_, tuning_candidates[i].line));
         if (composition) (void)jit::kernel_cache().get(composition->source);
         compiled[i] = 1;
       } catch (Error const&) {  // skips choices that do not compile
       }
     });
-    for (std::size_t i = 0; i < contenders.size(); ++i)
-      if (compiled[i] != 0 && (at_any_rate || has_time())) measure_roughly(contenders[i]);
+    for (std::size_t i = 0; i < tuning_candidates.size(); ++i)
+      if (compiled[i] != 0 && (at_any_rate || has_time())) measure_roughly(tuning_candidates[i]);
   }
 
-  void measure_roughly(TuningContender const& contender) {
+  void measure_roughly(TuningCandidate const& candidate) {
     auto trial = std::make_unique<Trial>();
-    trial->contender = contender;
+    trial->candidate = candidate;
     try {
-      trial->prepared = task_.prepare(device_, with_line(options_, contender.line));
+      trial->prepared = task_.prepare(device_, with_line(options_, candidate.line));
       make_room(trial->prepared->choice().workspace_bytes);
       trial->call.enqueue = [this, prepared = trial->prepared.get(),
                              next = std::size_t{0}](Stream stream) mutable {
@@ -177,7 +177,7 @@ class GpuTuning {
   Trial* next_center() const {
     if (!has_time()) return nullptr;
     std::vector<Trial*> list = fastest();
-    list.resize(std::min(list.size(), most_centers));
+    list.resize(std::min(list.size(), max_centers));
     auto const found = std::find_if(list.begin(), list.end(), [](Trial* one) { return !one->has_neighbors; });
     return found == list.end() ? nullptr : *found;
   }
@@ -192,15 +192,15 @@ class GpuTuning {
     TuningResult result;
     result.measured = static_cast<int>(trials_.size());
     std::vector<Trial*> finalists = fastest();
-    finalists.resize(std::min(finalists.size(), most_finalists));
+    finalists.resize(std::min(finalists.size(), max_finalists));
     for (Trial* const one : {&planned, incumbent})
       if (one != nullptr && std::find(finalists.begin(), finalists.end(), one) == finalists.end())
         finalists.push_back(one);
     std::erase_if(finalists, [&](Trial* one) {
       Verdict const verdict = verdict_on(*one);
       if (!verdict.correct)
-        result.failures.push_back(task_.notes.label + ": " + one->contender.line.kernel + ' ' +
-                                  one->contender.recipe + ": " + verdict.complaint);
+        result.failures.push_back(task_.notes.label + ": " + one->candidate.line.kernel + ' ' +
+                                  one->candidate.recipe + ": " + verdict.complaint);
       return !verdict.correct;
     });
     if (finalists.empty()) throw Error(ErrorCode::wrong_result, join(result.failures, "; "));
@@ -222,8 +222,8 @@ class GpuTuning {
     Trial* const base = is_there(incumbent) ? incumbent : is_there(&planned) ? &planned : best;
     if (base != best && !(ratio_of(*base, *best).low > 1)) best = base;
     result.has_kept = best == incumbent;
-    result.planned = planned.contender;
-    result.chosen = best->contender;
+    result.planned = planned.candidate;
+    result.chosen = best->candidate;
     result.chosen.line.seconds = best->seconds();
     result.chosen.line.planned_seconds = is_there(&planned) ? planned.seconds() : best->seconds();
     result.ratio = is_there(&planned) ? ratio_of(planned, *best) : Interval{1, 1, 1};

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/bench/contest.h"
+#include "cli/bench/interleaved.h"
 
 namespace cosmati::cli {
 
@@ -17,8 +17,8 @@ struct TuningRules {
 };
 
 struct TuningResult {
-  TuningContender chosen;  // its line has no driver, version or time yet
-  TuningContender planned;
+  TuningCandidate chosen;  // its line has no driver, version or time yet
+  TuningCandidate planned;
   Interval ratio;                     // plan's time / chosen time; 1 if they are the same choice
   int measured = 0;                   // number of choices measured
   double spent_seconds = 0;           // out of the budget

@@ -26,7 +26,7 @@ struct ReplayRequest {
   double slice_seconds = no_number;
   bool hot = false;
   bool small_integers = false;
-  double most_operations = no_number;
+  double max_operations = no_number;
   Common common;
 };
 
@@ -159,7 +159,7 @@ void verify(ReplayRequest const& request, Workload const& workload) {
   verification.subject = std::make_unique<Recorded>(workload.calls.front());
   verification.common = request.common;
   verification.small_integers = request.small_integers;
-  if (request.most_operations != no_number) verification.most_operations = request.most_operations;
+  if (request.max_operations != no_number) verification.max_operations = request.max_operations;
   verification.workload = workload.suite(request.file);
   verify_job(verification, [&](VerifyRequest const& all, ProblemOptions const& problem) {
     VerifyRequest one = all.copy();
@@ -180,7 +180,7 @@ void bench(ReplayRequest const& request, Workload const& workload) {
   if (request.slices != not_given) measurement.slices = request.slices;
   if (request.slice_seconds != no_number) measurement.slice_seconds = request.slice_seconds;
   measurement.hot = request.hot;
-  if (request.most_operations != no_number) measurement.most_verified = request.most_operations;
+  if (request.max_operations != no_number) measurement.max_verified = request.max_operations;
   measurement.workload = workload.suite(request.file);
   bench_job(measurement, [&](BenchRequest const& all, ProblemOptions const& problem) {
     BenchRequest one = all.copy();
@@ -245,10 +245,10 @@ void add_replay_command(CLI::App& program) {
             "with --bench: timed interleaved with ours, where it supports the problem")
       .text("--fail-below", request->fail_below, "RATIO",
             "with --bench: exit status 1 if the ratio to a peer is lower")
-      .integer("--slices", request->slices, "with --bench: slices per contender (default: 15)")
+      .integer("--slices", request->slices, "with --bench: slices per participant (default: 15)")
       .number("--slice-seconds", request->slice_seconds, "with --bench: seconds per slice (default: 0.2)")
       .flag("--hot", request->hot, "with --bench: the same operands at each call")
-      .number("--most-operations", request->most_operations,
+      .number("--most-operations", request->max_operations,
               "larger problems are not verified (default: 2e9; with --bench 2e8)");
   add_shared_options(options, request->common, "replay", nullptr, &request->json_file);
   command->callback([request] { replay(*request); });

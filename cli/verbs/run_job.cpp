@@ -169,9 +169,9 @@ struct Seconds {
 
 std::vector<double> time_later_calls(Execution& execution) {
   constexpr double enough_seconds = 0.2;
-  constexpr std::size_t most_calls = 1000;
+  constexpr std::size_t max_calls = 1000;
   std::vector<double> seconds;
-  for (double sum = 0; seconds.empty() || (sum < enough_seconds && seconds.size() < most_calls);
+  for (double sum = 0; seconds.empty() || (sum < enough_seconds && seconds.size() < max_calls);
        sum += seconds.back())
     seconds.push_back(execution.run());
   return seconds;

@@ -11,7 +11,7 @@
 #include "cli/networks/train_team.h"
 #include "cli/options/options.h"
 #include "cli/options/shared_options.h"
-#include "cli/output/farewell.h"
+#include "cli/output/sigterm_report.h"
 #include "cli/output/text.h"
 #include "cli/verbs/commands.h"
 

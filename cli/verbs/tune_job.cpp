@@ -33,10 +33,10 @@ class Session {
     place(task, request.placement);
     PlanOptions const options = plan_options(*request.subject, common);
     auto const choices = task.tuning_choices(device, options);
-    auto const contenders = choices ? choices->contenders() : std::vector<TuningContender>();
+    auto const tuning_candidates = choices ? choices->tuning_candidates() : std::vector<TuningCandidate>();
     std::string const type = name_of(task.slots().front().description.type);
-    if (contenders.empty()) return skip(task, type, "has nothing to choose");
-    TuningLine const& own = contenders.front().line;
+    if (tuning_candidates.empty()) return skip(task, type, "has nothing to choose");
+    TuningLine const& own = tuning_candidates.front().line;
     if (!done_.insert(own.problems + own.gpu).second)
       return skip(task, type, "is of a class that is measured already");
     TuningRules rules{request_.budget_seconds};

@@ -28,7 +28,7 @@ void add_options(CLI::App& command, VerifyRequest& request) {
                "element size; known to the plan")
       .text("--suite", request.suite, "NAME", "a list of problems (see: cosmati list suites)")
       .text("--shapes", request.shapes, "FILE", "a file with a list of problems, as in bench/suites")
-      .number("--most-operations", request.most_operations,
+      .number("--most-operations", request.max_operations,
               "larger problems of a suite are left out (default: 2e9, about ten seconds)")
       .group("Parameters");
   request.subject->add_parameters(options);

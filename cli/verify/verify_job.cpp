@@ -61,14 +61,14 @@ class Session {
     if (problems_ == 0 && left_out_ > 0)
       throw Error(ErrorCode::bad_request, "nothing was verified: all " + std::to_string(left_out_) +
                                               " problems have more than --most-operations " +
-                                              in_short(request_.most_operations));
+                                              in_short(request_.max_operations));
     if (wrong_ > 0)
       throw Error(ErrorCode::wrong_result,
                   std::to_string(wrong_) + " of " + std::to_string(problems_) + " problems failed");
     if (!request_.common.json)
       print_line(std::to_string(problems_) + (problems_ == 1 ? " problem, passed" : " problems, all passed") +
                  (left_out_ > 0 ? "; " + std::to_string(left_out_) + " skipped, with more operations than " +
-                                      in_short(request_.most_operations)
+                                      in_short(request_.max_operations)
                                 : ""));
   }
 
@@ -147,7 +147,7 @@ void verify_suite_problem(Session& session, VerifyRequest const& request, Index 
     std::string const shown = type.empty() ? "f32" : type;
     for (auto const& size : requested_sizes(*request.subject, request.size)) {
       Job job = made_job(*request.subject, size, common);
-      if (job.task->notes.operations > request.most_operations)
+      if (job.task->notes.operations > request.max_operations)
         session.leave_out(*job.task, shown);
       else
         session.verify(std::move(job), shown, request.gaps,
@@ -159,8 +159,8 @@ void verify_suite_problem(Session& session, VerifyRequest const& request, Index 
 }  // namespace
 
 VerifyRequest VerifyRequest::copy() const {
-  return {subject->clone(), size,   count,   small_integers, gaps, misalignment, data, suite, shapes,
-          most_operations,  common, workload};
+  return {subject->clone(), size,           count,  small_integers, gaps, misalignment, data, suite,
+          shapes,           max_operations, common, workload};
 }
 
 void verify_job(VerifyRequest const& request, WithVerifyOptions const& with_options) {
@@ -170,8 +170,8 @@ void verify_job(VerifyRequest const& request, WithVerifyOptions const& with_opti
   if (count < 1 || count > 1'000'000)
     throw Error(ErrorCode::bad_request,
                 "--count " + std::to_string(count) + " is out of range; expected 1 to 1000000");
-  if (!(request.most_operations >= 0))
-    throw Error(ErrorCode::bad_request, "--most-operations " + in_short(request.most_operations) +
+  if (!(request.max_operations >= 0))
+    throw Error(ErrorCode::bad_request, "--most-operations " + in_short(request.max_operations) +
                                             " is out of range; expected 0 or more");
   Index const misalignment = checked_misalignment(request);
   std::vector<std::vector<Index>> sizes;

@@ -22,7 +22,7 @@ struct VerifyRequest {
   std::string data;                    // normal, hard or mixed; empty: the default
   std::string suite, shapes;           // suite name, suite file
   // Floating-point operations; larger problems of a suite are skipped with a message.
-  double most_operations = 2e9;
+  double max_operations = 2e9;
   Common common;
   std::optional<Suite> workload = {};  // as in BenchRequest
 

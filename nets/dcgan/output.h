@@ -27,7 +27,7 @@ struct OutputRequest {
 bool is_array(std::string const& output);
 
 // A grid of more images would exceed the maximum size of a picture.
-inline constexpr Index most_images_of_a_picture = 65536;
+inline constexpr Index max_images_of_a_picture = 65536;
 
 // Returns the narrowest type from which all requested outputs can be computed exactly.
 DataType image_type_for(OutputRequest const& request);

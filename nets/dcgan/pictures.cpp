@@ -74,10 +74,10 @@ Pictures from_pngs(std::string const& folder, std::vector<std::string> const& pa
   fill(pictures, threads, [&](Index i) {
     io::Image image = square(io::read_image(paths[static_cast<std::size_t>(i)]), static_cast<int>(size));
     if (image.channels == 3) return image;
-    io::Image colour = io::make_image(image.width, image.height, 3);
+    io::Image color = io::make_image(image.width, image.height, 3);
     for (std::size_t p = 0; p < image.pixels.size(); ++p)
-      std::fill_n(colour.pixels.begin() + static_cast<std::ptrdiff_t>(3 * p), 3, image.pixels[p]);
-    return colour;
+      std::fill_n(color.pixels.begin() + static_cast<std::ptrdiff_t>(3 * p), 3, image.pixels[p]);
+    return color;
   });
   return pictures;
 }

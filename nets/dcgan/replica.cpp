@@ -81,7 +81,7 @@ Replica::Replica(Settings const& settings, Pictures const& pictures, Device cons
   latents_host_ = HostMemory(device_, steps * latent_stride_);
 }
 
-void Replica::initialise() {
+void Replica::initialize() {
   unsigned long long purpose = weights_purpose;
   for (Network* network : {&generator_values, &discriminator_values}) {
     std::vector<float> values = download(network->values);

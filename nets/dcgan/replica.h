@@ -30,7 +30,7 @@ struct Settings {
 // Values and moments are bit-identical on all.
 class Replica {
  public:
-  // `settings` and `pictures` must outlive the replica. Values are undefined until initialise(), or until
+  // `settings` and `pictures` must outlive the replica. Values are undefined until initialize(), or until
   // they are written and refresh_factors() is called.
   Replica(Settings const& settings, Pictures const& pictures, Device const& device,
           nets::Membership const& membership);
@@ -38,7 +38,7 @@ class Replica {
   Replica& operator=(Replica const&) = delete;
 
   // Weights are initialized as N(0, 0.02), the scales of batch normalization as N(1, 0.02), the rest as 0.
-  void initialise();
+  void initialize();
   void refresh_factors();
   // Runs step `step`, from 0; periodically first uploads the pictures and latent vectors of many steps.
   void step(long long step);

@@ -99,7 +99,7 @@ double Model::initial_limit(nets::Parameter const& parameter) const {
   return 2.4 / inputs;
 }
 
-void Model::initialise(unsigned long long seed) {
+void Model::initialize(unsigned long long seed) {
   for (std::size_t i = 0; i < parameters_.list().size(); ++i) {
     nets::Parameter const& parameter = parameters_.list()[i];
     Shape const& shape = parameter.description.shape();

@@ -31,10 +31,10 @@ Variant parse_variant(std::string const& name);  // throws Error listing the val
 
 class Model {
  public:
-  // state_count: arrays of optimizer state in addition to the parameters. Weights are zero until initialise()
+  // state_count: arrays of optimizer state in addition to the parameters. Weights are zero until initialize()
   // or load().
   explicit Model(Variant variant, int state_count = 0);
-  void initialise(unsigned long long seed);
+  void initialize(unsigned long long seed);
 
   Variant variant() const { return variant_; }
   nets::Parameters& parameters() { return parameters_; }

@@ -57,7 +57,7 @@ Training::Training(Hyperparameters const& hyperparameters, nets::Dataset const& 
       test_(test),
       team_(team),
       model_(std::make_unique<Model>(hyperparameters.variant, state_count(hyperparameters.optimizer))) {
-  model_->initialise(hyperparameters_.seed);
+  model_->initialize(hyperparameters_.seed);
   model_->statistics = nets::pixel_statistics(train_);
   model_->classes = nets::class_names(train_.folder);
   prepare();

@@ -13,7 +13,7 @@ namespace cosmati::python {
 namespace {
 
 // The maximum number of kept plans; beyond it all are dropped, and those in use live on with their users.
-constexpr std::size_t most_plans = 4096;
+constexpr std::size_t max_plans = 4096;
 
 // Accessed under the GIL, which fork holds, so that a child process finds it consistent. Never freed, because
 // threads may still be within a call when the process ends.
@@ -123,7 +123,7 @@ std::shared_ptr<Plan const> kept(std::string const& key, Create const& create) {
   if (found != plans().end()) return found->second;
   std::string const own = key;  // other threads may run while the GIL is released
   auto const created = create(own);
-  if (plans().size() >= most_plans) plans().clear();
+  if (plans().size() >= max_plans) plans().clear();
   return plans().emplace(own, created).first->second;
 }
 

@@ -26,9 +26,9 @@ class NamedTensors {
       : operation_(operation), tensors_(tensors), count_(count) {
     if (count > 0 && tensors == nullptr)
       refuse(fmt::format("{}: epilogue_tensor_count is {}, but epilogue_tensors is null", operation, count));
-    if (count > most_arguments)
+    if (count > max_arguments)
       refuse(fmt::format("{}: epilogue_tensor_count is {}; at most {} allowed", operation, count,
-                         most_arguments));
+                         max_arguments));
     for (std::size_t i = 0; i < count; ++i)
       if (tensors[i].name == nullptr)
         refuse(fmt::format("{}: the name of epilogue_tensors[{}] is null", operation, i));
@@ -114,9 +114,9 @@ Epilogue epilogue_of(char const* operation, char const* text, cosmati_named_tens
   Epilogue epilogue;
   if (text != nullptr) epilogue.expression = epilogue::parse(text, indices);
   auto const& expression = epilogue.expression;
-  if (expression.scalars().size() > most_arguments)
+  if (expression.scalars().size() > max_arguments)
     refuse(fmt::format("{}: the epilogue has {} scalars; at most {} allowed", operation,
-                       expression.scalars().size(), most_arguments));
+                       expression.scalars().size(), max_arguments));
   NamedTensors named(operation, tensors, count);
   for (auto const& operand : expression.operands())
     epilogue.operands.push_back(named.at(operand.name, operand.name + "[...]"));

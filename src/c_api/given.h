@@ -9,7 +9,7 @@
 
 namespace cosmati::c_api {
 
-inline constexpr std::size_t most_arguments = 64;
+inline constexpr std::size_t max_arguments = 64;
 
 class Given {
  public:

@@ -46,8 +46,8 @@ class Binding<GroupedGemmProblem> {
  public:
   Binding(GroupedGemmProblem const& group, Names const& names, Given const& given) {
     if (group.members.empty()) return;
-    std::array<cosmati_argument, most_arguments> own;
-    std::array<void const* const*, most_arguments> pointers{};
+    std::array<cosmati_argument, max_arguments> own;
+    std::array<void const* const*, max_arguments> pointers{};
     std::size_t count = 0;
     for (cosmati_argument const& one : given.list()) {
       bool const array = one.data != nullptr && is_tensor(group.members.front(), one.name);

@@ -47,8 +47,8 @@ cosmati_status cosmati_create(char const* backend, char const* options, cosmati_
     require(backend, "cosmati_create", "backend");
     require(handle, "cosmati_create", "handle");
     c_api::Options const given(options, {"threads", "tuning"});
-    constexpr std::size_t most_threads = 4096;
-    int const threads = static_cast<int>(given.whole("threads", 0, most_threads));
+    constexpr std::size_t max_threads = 4096;
+    int const threads = static_cast<int>(given.whole("threads", 0, max_threads));
     Place const place = parse_place(backend);
     auto made = std::make_unique<cosmati_handle>();
     if (std::string const* const path = given.find("tuning"))

@@ -201,9 +201,9 @@ cosmati_status cosmati_rbf_problem(cosmati_rbf const* rbf, cosmati_problem_t* pr
     result.distances = tensor_of(operation, "distances", given.distances);
     result.loss = tensor_of(operation, "loss", given.loss);
     result.dcentres = tensor_of(operation, "dcentres", given.dcentres);
-    bool const forward = result.direction == Direction::forward, labelled = given.labels.rank != 0;
-    if (!forward || !labelled) check_none(operation, "loss", given.loss, "FORWARD with labels");
-    if (!forward && labelled)
+    bool const forward = result.direction == Direction::forward, labeled = given.labels.rank != 0;
+    if (!forward || !labeled) check_none(operation, "loss", given.loss, "FORWARD with labels");
+    if (!forward && labeled)
       check_none(operation, "distances", given.distances, "FORWARD, and BACKWARD without labels,");
     if (forward) check_none(operation, "dcentres", given.dcentres, "BACKWARD");
     result.rubbish = given.rubbish;

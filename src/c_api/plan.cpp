@@ -18,9 +18,9 @@ namespace cosmati::c_api {
 
 Given::Given(cosmati_argument const* list, std::size_t count) : list_(list), count_(count) {
   if (count > 0) require(list, "cosmati_run", "arguments");
-  if (count > most_arguments)
+  if (count > max_arguments)
     refuse("cosmati_run: " + std::to_string(count) + " arguments were given; at most " +
-           std::to_string(most_arguments) + " are allowed");
+           std::to_string(max_arguments) + " are allowed");
   for (std::size_t i = 0; i < count; ++i)
     if (list[i].name == nullptr)
       refuse("cosmati_run: the name of arguments[" + std::to_string(i) + "] is null");

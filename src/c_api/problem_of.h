@@ -143,7 +143,7 @@ class Binding {
   Given& given_;
   void const* operands_[max_epilogue_operands];
   void* stores_[max_epilogue_stores];
-  double scalars_[most_arguments];
+  double scalars_[max_arguments];
 };
 
 template <class Problem>

@@ -72,7 +72,7 @@ std::optional<cuda::Graph> graph_of(cuda::OwnedStream const& stream, std::functi
 // the time that the host needs to enqueue them.
 double measure_on_gpu(int ordinal, std::function<void(Stream)> const& call, double seconds, double limit) {
   constexpr double wanted_sample = 1e-3;
-  constexpr std::size_t most_samples = 1000;
+  constexpr std::size_t max_samples = 1000;
   cuda::Event before(ordinal), after(ordinal);
   auto const seconds_of_all = [&](std::function<void()> const& enqueue) {
     before.record(nullptr);
@@ -98,7 +98,7 @@ double measure_on_gpu(int ordinal, std::function<void(Stream)> const& call, doub
   std::vector<double> samples;
   auto const begin = Clock::now();
   do samples.push_back(sample());
-  while (seconds_since(begin) < seconds && samples.size() < most_samples);
+  while (seconds_since(begin) < seconds && samples.size() < max_samples);
   auto const middle = samples.begin() + static_cast<std::ptrdiff_t>(samples.size() / 2);
   std::nth_element(samples.begin(), middle, samples.end());
   return *middle;

@@ -11,13 +11,13 @@
 
 namespace cosmati::plan {
 
-inline constexpr int most_run_arguments = 64;
+inline constexpr int max_run_arguments = 64;
 
 // Calls use(PrimitiveRun) with the pointers in the order that Binding::argument counts.
 template <class Problem, class Use>
 void with_run(Problem const& problem, typename Problem::Arguments const& arguments, std::byte* workspace,
               Use const& use) {
-  std::array<void*, most_run_arguments> pointers;
+  std::array<void*, max_run_arguments> pointers;
   std::size_t count = 0;
   Problem::visit_tensors(problem, [&](char const*, Role, TensorDescription const&, auto member) {
     pointers[count++] = const_cast<void*>(static_cast<void const*>(arguments.*member));

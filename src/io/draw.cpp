@@ -80,9 +80,9 @@ void Canvas::blit(Image const& image, int x, int y, int scale) {
   for (int row = 0; row < image.height; ++row)
     for (int column = 0; column < image.width; ++column) {
       unsigned char const* const from = image.pixels.data() + image.offset(column, row);
-      bool const grey = image.channels == 1;
+      bool const gray = image.channels == 1;
       fill_rectangle(x + column * scale, y + row * scale, scale, scale,
-                     {from[0], from[grey ? 0 : 1], from[grey ? 0 : 2]});
+                     {from[0], from[gray ? 0 : 1], from[gray ? 0 : 2]});
     }
 }
 

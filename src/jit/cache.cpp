@@ -27,7 +27,7 @@ CacheSettings cache_settings(std::string const& chosen) {
     for (std::string folder; std::getline(list, folder, ':');)
       if (!folder.empty()) settings.shared_folders.push_back(folder);
   }
-  settings.most_bytes = io::size_from_environment("COSMATI_CACHE_SIZE", settings.most_bytes);
+  settings.max_bytes = io::size_from_environment("COSMATI_CACHE_SIZE", settings.max_bytes);
   return settings;
 }
 
@@ -94,12 +94,12 @@ Cubin KernelCache::find_or_compile(Source const& source, std::string const& key)
 void KernelCache::store(std::string const& key, Cubin& cubin) {
   if (settings_.folder.empty())
     return warn(cubin, "no folder was found; set COSMATI_CACHE, XDG_CACHE_HOME or HOME");
-  if (settings_.most_bytes == 0) return;
+  if (settings_.max_bytes == 0) return;
   std::string const name = entry_name(key), file = format_entry(key, cubin);
   auto const bytes = static_cast<long long>(file.size());
-  if (bytes > settings_.most_bytes)
+  if (bytes > settings_.max_bytes)
     return warn(cubin, fmt::format("an entry of {} bytes exceeds the limit of the cache, {} bytes", bytes,
-                                   settings_.most_bytes));
+                                   settings_.max_bytes));
   try {
     store_entry(settings_.folder, name, file);
     keep_within_size(name, bytes);
@@ -113,10 +113,9 @@ void KernelCache::keep_within_size(std::string_view name, long long bytes) {
     std::lock_guard const lock(mutex_);
     ++stored_;
     if (folder_bytes_ >= 0) folder_bytes_ += bytes;
-    if (folder_bytes_ >= 0 && folder_bytes_ <= settings_.most_bytes && stored_ % recount_interval != 0)
-      return;
+    if (folder_bytes_ >= 0 && folder_bytes_ <= settings_.max_bytes && stored_ % recount_interval != 0) return;
   }
-  long long const left = trim(settings_.folder, settings_.most_bytes, name);
+  long long const left = trim(settings_.folder, settings_.max_bytes, name);
   std::lock_guard const lock(mutex_);
   folder_bytes_ = left;
 }

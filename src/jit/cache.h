@@ -17,7 +17,7 @@ namespace cosmati::jit {
 struct CacheSettings {
   std::string folder = {};                       // read and written; empty: nothing is kept
   std::vector<std::string> shared_folders = {};  // read only, searched after `folder`
-  long long most_bytes = 1LL << 30;              // in `folder`; 0: nothing is kept there
+  long long max_bytes = 1LL << 30;               // in `folder`; 0: nothing is kept there
 };
 
 // Returns the settings of --cache (`chosen`; empty: not given) and the environment: COSMATI_CACHE and the

@@ -173,7 +173,7 @@ void store_entry(std::string const& folder, std::string_view name, std::string_v
     ::chmod(path.c_str(), status.st_mode & 0755);
 }
 
-long long trim(std::string const& folder, long long most_bytes, std::string_view keep) {
+long long trim(std::string const& folder, long long max_bytes, std::string_view keep) {
   // The lock is on the folder itself, and is released when its holder exits. Without lock support, two
   // processes may remove the same files, which is harmless.
   Descriptor const lock(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
@@ -184,10 +184,10 @@ long long trim(std::string const& folder, long long most_bytes, std::string_view
 
   for (File const& file : list(folder, is_temporary_name))
     if (std::time(nullptr) - file.used.tv_sec > longest_write) remove(folder, file.name);
-  if (bytes <= most_bytes) return bytes;
+  if (bytes <= max_bytes) return bytes;
   std::sort(entries.begin(), entries.end(), used_before);
   for (File const& file : entries) {
-    if (bytes <= most_bytes - most_bytes / 10) break;
+    if (bytes <= max_bytes - max_bytes / 10) break;
     if (file.name == keep) continue;
     remove(folder, file.name);
     bytes -= file.bytes;

@@ -31,9 +31,9 @@ std::optional<Cubin> load_entry(std::string const& folder, std::string_view key,
 // the entry from it. Throws Error(system).
 void store_entry(std::string const& folder, std::string_view name, std::string_view file);
 
-// Removes the leftovers of killed writers and, if the entries exceed `most_bytes`, the least recently used
+// Removes the leftovers of killed writers and, if the entries exceed `max_bytes`, the least recently used
 // ones, down to nine tenths of it, but never `keep`. Returns the remaining bytes. If another process is
 // trimming, only counts.
-long long trim(std::string const& folder, long long most_bytes, std::string_view keep);
+long long trim(std::string const& folder, long long max_bytes, std::string_view keep);
 
 }  // namespace cosmati::jit

@@ -92,7 +92,7 @@ struct Counts {
 void add_attributes(Elf const& elf, std::uint64_t index, Elf64_Shdr const& section, std::string_view kernel,
                     Counts& counts) {
   constexpr std::uint8_t sized = 4;
-  constexpr std::uint8_t frame_bytes = 0x11, least_stack_bytes = 0x12, register_count = 0x2f;
+  constexpr std::uint8_t frame_bytes = 0x11, min_stack_bytes = 0x12, register_count = 0x2f;
   struct Attribute {
     std::uint8_t format, number;
     std::uint16_t value;
@@ -110,7 +110,7 @@ void add_attributes(Elf const& elf, std::uint64_t index, Elf64_Shdr const& secti
     if (!pair || elf.symbol_name(section.sh_link, pair->symbol) != kernel) continue;
     if (attribute->number == register_count) counts.registers = pair->count;
     // The stack of a kernel that calls functions includes their frames.
-    if (attribute->number == frame_bytes || attribute->number == least_stack_bytes)
+    if (attribute->number == frame_bytes || attribute->number == min_stack_bytes)
       counts.local_bytes = std::max<std::uint64_t>(counts.local_bytes, pair->count);
   }
 }

@@ -37,12 +37,12 @@ class PlaceSearch {
 
   std::optional<SharedPlace> find() {
     if (search(0, 0, false)) return result();
-    if (steps_ > most_steps) return SharedPlace();
+    if (steps_ > max_steps) return SharedPlace();
     return std::nullopt;
   }
 
  private:
-  static constexpr Index most_steps = 1'000'000;
+  static constexpr Index max_steps = 1'000'000;
 
   // `sum` is the partial sum of the dimensions before `at`; `differs` tells whether one of them differs.
   bool search(std::size_t at, Index sum, bool differs) {
@@ -56,7 +56,7 @@ class PlaceSearch {
       high = std::min(high, (reach_[at + 1] - sum) / stride);
     }
     for (Index difference = low; difference <= high; ++difference) {
-      if (++steps_ > most_steps) return false;
+      if (++steps_ > max_steps) return false;
       differences_[d] = difference;
       Index const rest = sum + difference * stride;
       if (std::abs(rest) <= reach_[at + 1] && search(at + 1, rest, differs || difference != 0)) return true;

@@ -28,9 +28,9 @@ long long cache_bytes(std::string const& text) {
 }  // namespace
 
 HostCaches read_host_caches(std::string const& folder) {
-  constexpr int most_caches = 16;
+  constexpr int max_caches = 16;
   HostCaches caches;
-  for (int i = 0; i < most_caches; ++i) {
+  for (int i = 0; i < max_caches; ++i) {
     std::string const cache = folder + "/index" + std::to_string(i) + '/';
     std::string const type = first_word(cache + "type"), level = first_word(cache + "level");
     if (type != "Data" && type != "Unified") continue;

@@ -64,13 +64,13 @@ void validate(RbfProblem const& problem) {
   bool const forward = problem.direction == Direction::forward;
   char const* const operation = forward ? "rbf forward" : "rbf backward";
   Named const x{forward ? "x" : "x (and dx)", problem.x}, centres{"centres", problem.centres};
-  bool const labelled = problem.labels.present();
+  bool const labeled = problem.labels.present();
   check_tensors(operation, problem);
   check_rank(operation, x, 2);
   check_rank(operation, centres, 2);
   Index const rows = problem.x.extent(0), classes = problem.centres.extent(0);
   check_shape(operation, centres, {classes, problem.x.extent(1)});
-  if (labelled) {
+  if (labeled) {
     check_labels_of(operation, problem.labels, x);
     check_classes(operation, centres, classes);
     if (forward) check_shape(operation, {"loss", problem.loss}, {1});
@@ -78,7 +78,7 @@ void validate(RbfProblem const& problem) {
       refuse(operation, fmt::format("rubbish is {}; it must be a number or infinity", problem.rubbish));
   }
   char const* const distances = forward ? "distances" : "ddistances";
-  if (!labelled && !problem.distances.present())
+  if (!labeled && !problem.distances.present())
     refuse(operation, fmt::format("{} are missing; they are required without labels", distances));
   if (problem.distances.present()) check_shape(operation, {distances, problem.distances}, {rows, classes});
   if (!forward && problem.dcentres.present())

@@ -4,7 +4,7 @@
 #include "cosmati/ops/convolution.h"
 #include "cosmati/ops/find.h"
 #include "cosmati/ops/gemm.h"
-#include "src/plan/gemm/contenders.h"
+#include "src/plan/gemm/tuning_candidates.h"
 #include "src/plan/measured_kernel.h"
 
 namespace cosmati {
@@ -50,7 +50,7 @@ TuningLine line_of(Plan<GemmProblem> const& plan) {
   if (plan.device.backend != Backend::cuda) return line;
   TuningLine const whole =
       plan::line_of(plan.problem, plan.device.gpu, "", plan.recipe.policy, plan.recipe.splits);
-  bool const is_made = !plan::contender_of(plan.problem, plan.device, {}, whole).empty();
+  bool const is_made = !plan::tuning_candidate_of(plan.problem, plan.device, {}, whole).empty();
   return is_made && whole.kernel == plan.kernel ? whole : line;
 }
 

@@ -7,7 +7,7 @@ namespace cosmati::program {
 namespace {
 
 std::string instance(KernelSpec const& kernel, std::string const& traits) {
-  std::string const second = kernel.places == 0 ? kernel.walk : std::to_string(kernel.places);
+  std::string const second = kernel.phases == 0 ? kernel.scheduler : std::to_string(kernel.phases);
   return fmt::format("{}<{}{}{}>", kernel.entry, traits, second.empty() ? "" : ", ", second);
 }
 

@@ -29,8 +29,8 @@ struct KernelSpec {
   std::string declarations = {};          // C++ that the traits use, such as an epilogue's function
   std::string entry = {};                 // the kernel's template
   std::string traits = {};                // its first argument, ComposedTraits in the composed text
-  int places = 0;                         // its second argument; 0: it has one argument
-  std::string walk = {};                  // or that argument is a type, which names cosmati::ComposedTraits
+  int phases = 0;                         // its second argument; 0: it has one argument
+  std::string scheduler = {};             // or that argument is a type, which names cosmati::ComposedTraits
   // What the host relies on, as expressions and their values: the composed text asserts them.
   std::vector<std::pair<std::string, std::size_t>> asserted = {};
   bool is_composed = true;       // else the arguments are values, or types of the headers
@@ -107,7 +107,7 @@ struct Launch {
 };
 
 // The maximum of GPU launches: parameters of 16 phases, of which a kernel receives fewer bytes.
-inline constexpr std::size_t most_room = 16 * 4096 + 256;
+inline constexpr std::size_t max_room = 16 * 4096 + 256;
 
 // `write(run, parameters)` sets the fields that differ from Parameters{}.
 template <class Parameters, class Write>

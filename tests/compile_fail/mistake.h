@@ -11,7 +11,7 @@ inline constexpr GemmPolicy right{
     .block_m = 64, .block_n = 64, .block_k = 8, .warp_m = 32, .warp_n = 32, .thread_m = 8, .thread_n = 4};
 
 template <class Element, int width = 1>
-using Source = StridedSource<Element, Along::depth, width>;
+using Source = StridedSource<Element, Along::k, width>;
 
 template <GemmPolicy policy = right, class Element = float, class Sum = float,
           class Epilogue = IdentityEpilogue<Sum>, class Destination = StridedDestination<Sum, 1>,

@@ -45,11 +45,11 @@ static_assert(equal(MatrixAttribute::batch_stride, CUBLASLT_MATRIX_LAYOUT_STRIDE
 static_assert(equal(MatrixAttribute::batch_mode, CUBLASLT_MATRIX_LAYOUT_BATCH_MODE));
 static_assert(batch_by_pointers == CUBLASLT_BATCH_MODE_POINTER_ARRAY);
 #endif
-static_assert(equal(PreferenceAttribute::most_workspace_bytes, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES));
-static_assert(equal(PreferenceAttribute::least_alignment_a, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES));
-static_assert(equal(PreferenceAttribute::least_alignment_b, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES));
-static_assert(equal(PreferenceAttribute::least_alignment_c, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES));
-static_assert(equal(PreferenceAttribute::least_alignment_d, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES));
+static_assert(equal(PreferenceAttribute::max_workspace_bytes, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES));
+static_assert(equal(PreferenceAttribute::min_alignment_a, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES));
+static_assert(equal(PreferenceAttribute::min_alignment_b, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES));
+static_assert(equal(PreferenceAttribute::min_alignment_c, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES));
+static_assert(equal(PreferenceAttribute::min_alignment_d, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES));
 static_assert(equal(operation_plain, CUBLAS_OP_N) && equal(operation_transposed, CUBLAS_OP_T));
 
 static_assert(sizeof(Algorithm) == sizeof(cublasLtMatmulAlgo_t));

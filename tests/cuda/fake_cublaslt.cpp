@@ -151,10 +151,10 @@ Status cublasLtMatmulPreferenceDestroy(Preference* preference) { return destroy(
 Status cublasLtMatmulPreferenceSetAttribute(Preference* preference, PreferenceAttribute attribute,
                                             void const* value, std::size_t) {
   switch (attribute) {
-    case PreferenceAttribute::least_alignment_a: preference->alignment_a = unsigned_at(value); break;
-    case PreferenceAttribute::least_alignment_b: preference->alignment_b = unsigned_at(value); break;
-    case PreferenceAttribute::least_alignment_c: preference->alignment_c = unsigned_at(value); break;
-    case PreferenceAttribute::least_alignment_d: preference->alignment_d = unsigned_at(value); break;
+    case PreferenceAttribute::min_alignment_a: preference->alignment_a = unsigned_at(value); break;
+    case PreferenceAttribute::min_alignment_b: preference->alignment_b = unsigned_at(value); break;
+    case PreferenceAttribute::min_alignment_c: preference->alignment_c = unsigned_at(value); break;
+    case PreferenceAttribute::min_alignment_d: preference->alignment_d = unsigned_at(value); break;
     default: break;
   }
   return Status::success;

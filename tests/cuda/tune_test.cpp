@@ -39,19 +39,19 @@ void multiply(fake::Launch const& launch) {
 class Few final : public TuningChoices {
  public:
   explicit Few(TuningChoices const& all) : all_(all) {
-    for (TuningContender const& one : all.contenders())
+    for (TuningCandidate const& one : all.tuning_candidates())
       if (list_.size() < 3 && one.line.splits == 1 && plan::policy_of(one.line).threads() <= 256)
         list_.push_back(one);
   }
-  std::vector<TuningContender> contenders() const override { return list_; }
-  std::vector<TuningContender> neighbors(TuningLine const&) const override { return {}; }
-  std::vector<TuningContender> contender_of(TuningLine const& line) const override {
-    return all_.contender_of(line);
+  std::vector<TuningCandidate> tuning_candidates() const override { return list_; }
+  std::vector<TuningCandidate> neighbors(TuningLine const&) const override { return {}; }
+  std::vector<TuningCandidate> tuning_candidate_of(TuningLine const& line) const override {
+    return all_.tuning_candidate_of(line);
   }
 
  private:
   TuningChoices const& all_;
-  std::vector<TuningContender> list_;
+  std::vector<TuningCandidate> list_;
 };
 
 class Tune : public ::testing::Test {
@@ -64,13 +64,13 @@ class Tune : public ::testing::Test {
     device_ = this_device(Backend::cuda, 1);
     choices_ = job_.task->tuning_choices(device_, options_);
     few_ = std::make_unique<Few>(*choices_);
-    ASSERT_EQ(few_->contenders().size(), 3U);
+    ASSERT_EQ(few_->tuning_candidates().size(), 3U);
   }
 
-  void set_kernel(TuningContender const& contender, fake::Kernel kernel) {
+  void set_kernel(TuningCandidate const& candidate, fake::Kernel kernel) {
     PlanOptions options = options_;
     TuningTable table;
-    table.add(contender.line);
+    table.add(candidate.line);
     options.tuning = std::make_shared<TuningTable const>(table);
     auto const composition = job_.task->compose(device_, options);
     fake::set_kernel(jit::kernel_cache().get(composition->source).lowered_name, kernel);
@@ -93,7 +93,7 @@ class Tune : public ::testing::Test {
 };
 
 TEST_F(Tune, ChoosesTheFastestThatIsRight) {
-  auto const three = few_->contenders();
+  auto const three = few_->tuning_candidates();
   set_kernel(three[0], multiply<20>);
   set_kernel(three[1], multiply<2, false>);
   set_kernel(three[2], multiply<10>);
@@ -113,7 +113,7 @@ TEST_F(Tune, ChoosesTheFastestThatIsRight) {
 }
 
 TEST_F(Tune, TimesAllAsGraphsOrNone) {
-  auto const three = few_->contenders();
+  auto const three = few_->tuning_candidates();
   set_kernel(three[0], multiply<20>);
   set_kernel(three[1], multiply<10>);
   EXPECT_TRUE(tune(nullptr).as_graphs);
@@ -125,8 +125,8 @@ TEST_F(Tune, TimesAllAsGraphsOrNone) {
 }
 
 TEST_F(Tune, WhatIsNotFasterChangesNothing) {
-  auto const three = few_->contenders();
-  for (TuningContender const& one : three) set_kernel(one, multiply<10>);
+  auto const three = few_->tuning_candidates();
+  for (TuningCandidate const& one : three) set_kernel(one, multiply<10>);
   EXPECT_EQ(tune(nullptr).chosen.line.policy, three[0].line.policy) << "the plan's own stays";
   TuningResult const kept = tune(&three[2].line);
   EXPECT_EQ(kept.chosen.line.policy, three[2].line.policy) << "what the file has stays";
@@ -134,7 +134,7 @@ TEST_F(Tune, WhatIsNotFasterChangesNothing) {
 }
 
 TEST_F(Tune, ALineThatNoLongerFitsIsNoChoice) {
-  auto const three = few_->contenders();
+  auto const three = few_->tuning_candidates();
   set_kernel(three[0], multiply<10>);
   TuningLine old = three[1].line;
   old.splits = 4000;
@@ -144,12 +144,12 @@ TEST_F(Tune, ALineThatNoLongerFitsIsNoChoice) {
 }
 
 TEST_F(Tune, FailsIfNothingIsRight) {
-  set_kernel(few_->contenders()[0], multiply<10, false>);
+  set_kernel(few_->tuning_candidates()[0], multiply<10, false>);
   EXPECT_THROW(tune(nullptr), Error);
 }
 
 TEST_F(Tune, WritesALineThatPlansGoBy) {
-  set_kernel(choices_->contenders().front(), multiply<10>);
+  set_kernel(choices_->tuning_candidates().front(), multiply<10>);
   std::string const path = ::testing::TempDir() + "tune_test.txt";
   std::filesystem::remove(path);
   TuneRequest request;

@@ -68,8 +68,8 @@ class CudnnPlans : public ::testing::Test {
     }
   }
 
-  CudnnGraph::Plans plans(CudnnConvolution const& asked, std::size_t most_bytes = std::size_t{4} << 30) {
-    return CudnnGraph(nullptr, asked, 64, &*device_).plans(most_bytes, 48);
+  CudnnGraph::Plans plans(CudnnConvolution const& asked, std::size_t max_bytes = std::size_t{4} << 30) {
+    return CudnnGraph(nullptr, asked, 64, &*device_).plans(max_bytes, 48);
   }
 
   std::optional<CudnnObject> device_;

@@ -100,23 +100,21 @@ void expect_sizes() {
 }
 
 TEST(BlockProduct, DoubleBuffered) {
-  expect_sizes<small_policy(MainLoop::double_buffered), float, float, Along::depth, Along::outer, 4>();
-  expect_sizes<small_policy(MainLoop::double_buffered), float, float, Along::outer, Along::depth, 1>();
+  expect_sizes<small_policy(MainLoop::double_buffered), float, float, Along::k, Along::mn, 4>();
+  expect_sizes<small_policy(MainLoop::double_buffered), float, float, Along::mn, Along::k, 1>();
 }
 TEST(BlockProduct, Multistage) {
-  expect_sizes<small_policy(MainLoop::multistage), float, float, Along::depth, Along::outer, 4>();
-  expect_sizes<small_policy(MainLoop::multistage), float, float, Along::outer, Along::depth, 1>();
+  expect_sizes<small_policy(MainLoop::multistage), float, float, Along::k, Along::mn, 4>();
+  expect_sizes<small_policy(MainLoop::multistage), float, float, Along::mn, Along::k, 1>();
 }
 TEST(BlockProduct, BytesAndHalves) {
-  expect_sizes<small_policy(MainLoop::double_buffered, Multiply::dp4a), s8, s32, Along::depth, Along::outer,
-               4>();
-  expect_sizes<small_policy(MainLoop::double_buffered, Multiply::half2), f16, f16, Along::outer, Along::depth,
-               8>();
+  expect_sizes<small_policy(MainLoop::double_buffered, Multiply::dp4a), s8, s32, Along::k, Along::mn, 4>();
+  expect_sizes<small_policy(MainLoop::double_buffered, Multiply::half2), f16, f16, Along::mn, Along::k, 8>();
 }
 
 // Every element of the tile is visited once, by one thread; these are the elements that the epilogue stores.
 TEST(BlockProduct, ForEachVisitsTheTileOnce) {
-  using Source = StridedSource<float, Along::depth, 1>;
+  using Source = StridedSource<float, Along::k, 1>;
   using Traits = ProductTraits<small_policy(MainLoop::double_buffered), Source, Source, float>;
   constexpr int m = Traits::policy.block_m, n = Traits::policy.block_n;
   std::vector<int> visits(m * n);

@@ -17,10 +17,10 @@ class Matrix {
   // Runs lie along `along`; the leading dimension is a multiple of `width` elements, `slack` times width
   // larger than necessary.
   Matrix(int outer, int depth, int batch, Along along, int width, int slack, int seed) : batch_stride_(0) {
-    int const run = along == Along::depth ? depth : outer, runs = along == Along::depth ? outer : depth;
+    int const run = along == Along::k ? depth : outer, runs = along == Along::k ? outer : depth;
     int const leading = ((run + width - 1) / width + slack) * width;
-    row_stride_ = along == Along::depth ? leading : 1;
-    column_stride_ = along == Along::depth ? 1 : leading;
+    row_stride_ = along == Along::k ? leading : 1;
+    column_stride_ = along == Along::k ? 1 : leading;
     batch_stride_ = Index{leading} * runs;
     std::size_t const guard = 64 / sizeof(Element);
     memory_.assign(static_cast<std::size_t>(batch_stride_ * batch) + 2 * guard + 16, filler());
@@ -141,7 +141,7 @@ void expect_product(Size const& size, Setting const& setting,
   constexpr GemmPolicy policy = Traits::policy;
   Matrix<typename A::Element> a(size.m, size.k, setting.batch, A::along, A::width, 1, 1);
   Matrix<typename B::Element> b(size.n, size.k, setting.batch, B::along, B::width, 0, 2);
-  Matrix<typename D::Element> d(size.m, size.n, setting.batch, Along::depth, D::width, 1, 3);
+  Matrix<typename D::Element> d(size.m, size.n, setting.batch, Along::k, D::width, 1, 3);
   if (setting.misaligned) a.misalign(), b.misalign(), d.misalign();
 
   typename Traits::Params params;

@@ -28,15 +28,14 @@ constexpr GemmPolicy policy_of(EpilogueSchedule schedule, bool split = false) {
 }
 
 template <GemmPolicy policy, class AnyEpilogue, int width>
-using Gemm = GemmTraits<policy, StridedSource<float, Along::outer, 1>, StridedSource<float, Along::depth, 1>,
-                        float, AnyEpilogue, StridedDestination<float, width>>;
+using Gemm = GemmTraits<policy, StridedSource<float, Along::mn, 1>, StridedSource<float, Along::k, 1>, float,
+                        AnyEpilogue, StridedDestination<float, width>>;
 
 template <EpilogueSchedule schedule, int width, bool split>
 void expect_expression(Size const& size, int splits) {
-  Matrix<float> c(size.m, size.n, 1, Along::depth, width, 0, 5),
-      pre(size.m, size.n, 1, Along::depth, width, 0, 6);
-  Matrix<float> bias(1, size.n, 1, Along::depth, width, 0, 7);
-  Matrix<f16> row(size.m, 1, 1, Along::outer, 1, 0, 8);
+  Matrix<float> c(size.m, size.n, 1, Along::k, width, 0, 5), pre(size.m, size.n, 1, Along::k, width, 0, 6);
+  Matrix<float> bias(1, size.n, 1, Along::k, width, 0, 7);
+  Matrix<f16> row(size.m, 1, 1, Along::mn, 1, 0, 8);
   double scale = 0.5;
   typename Epilogue<width>::Arguments arguments;
   arguments.source = c.arguments();
@@ -99,13 +98,13 @@ TEST(EmulatedGemmEpilogue, StagedTakesEverySumType) {
     p.epilogue = EpilogueSchedule::staged;
     return p;
   }();
-  expect_product<PlainGemm<halves, f16, f16, Along::depth, Along::outer, 4, f16, 8>>({33, 47, 21});
+  expect_product<PlainGemm<halves, f16, f16, Along::k, Along::mn, 4, f16, 8>>({33, 47, 21});
   constexpr GemmPolicy doubles = [] {
     GemmPolicy p = small_policy(MainLoop::double_buffered);
     p.epilogue = EpilogueSchedule::staged;
     return p;
   }();
-  expect_product<PlainGemm<doubles, double, double, Along::depth, Along::outer, 2, double, 2>>({33, 47, 21});
+  expect_product<PlainGemm<doubles, double, double, Along::k, Along::mn, 2, double, 2>>({33, 47, 21});
 }
 
 }  // namespace

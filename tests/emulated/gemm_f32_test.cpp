@@ -17,10 +17,10 @@ void expect_products() {
 
 template <MainLoop main_loop, int width>
 void expect_layouts() {
-  expect_products<main_loop, Along::outer, Along::outer, width>();
-  expect_products<main_loop, Along::outer, Along::depth, width>();
-  expect_products<main_loop, Along::depth, Along::outer, width>();
-  expect_products<main_loop, Along::depth, Along::depth, width>();
+  expect_products<main_loop, Along::mn, Along::mn, width>();
+  expect_products<main_loop, Along::mn, Along::k, width>();
+  expect_products<main_loop, Along::k, Along::mn, width>();
+  expect_products<main_loop, Along::k, Along::k, width>();
 }
 
 TEST(EmulatedGemmF32, DoubleBufferedTakesEveryLayoutByFour) {
@@ -36,10 +36,10 @@ template <MainLoop main_loop>
 void expect_whole() {
   constexpr GemmPolicy policy = [] {
     GemmPolicy p = small_policy(main_loop);
-    p.whole = true;
+    p.full_tiles = true;
     return p;
   }();
-  expect_product<PlainGemm<policy, float, float, Along::outer, Along::depth, 4>>({64, 96, 24});
+  expect_product<PlainGemm<policy, float, float, Along::mn, Along::k, 4>>({64, 96, 24});
 }
 TEST(EmulatedGemmF32, WholeTilesNeedNoPredicates) {
   expect_whole<MainLoop::double_buffered>();
@@ -48,8 +48,7 @@ TEST(EmulatedGemmF32, WholeTilesNeedNoPredicates) {
 
 template <MainLoop main_loop>
 void expect_splits() {
-  using Gemm =
-      PlainGemm<small_policy(main_loop, Multiply::fma, true), float, float, Along::depth, Along::outer, 1>;
+  using Gemm = PlainGemm<small_policy(main_loop, Multiply::fma, true), float, float, Along::k, Along::mn, 1>;
   for (int splits : {1, 2, 3, 7}) {
     expect_product<Gemm>({33, 65, 51}, {.splits = splits});
     expect_product<Gemm>({20, 20, 20}, {.batch = 3, .splits = splits});
@@ -61,8 +60,7 @@ TEST(EmulatedGemmF32, PartsOfKAddUp) {
 }
 
 TEST(EmulatedGemmF32, BatchesByStrideAndByPointers) {
-  using Gemm =
-      PlainGemm<small_policy(MainLoop::double_buffered), float, float, Along::depth, Along::depth, 1>;
+  using Gemm = PlainGemm<small_policy(MainLoop::double_buffered), float, float, Along::k, Along::k, 1>;
   expect_product<Gemm>({9, 35, 11}, {.batch = 4});
   expect_product<Gemm>({9, 35, 11}, {.batch = 4, .pointer_array = true});
 }
@@ -106,8 +104,8 @@ TEST(EmulatedGemmF32, LargePolicies) {
                             .thread_m = 16,
                             .stages = 4,
                             .main_loop = MainLoop::multistage};
-  expect_product<PlainGemm<large, float, float, Along::outer, Along::depth, 4>>({129, 140, 20});
-  expect_product<PlainGemm<huge, float, float, Along::depth, Along::outer, 4>>({260, 100, 44});
+  expect_product<PlainGemm<large, float, float, Along::mn, Along::k, 4>>({129, 140, 20});
+  expect_product<PlainGemm<huge, float, float, Along::k, Along::mn, 4>>({260, 100, 44});
 }
 
 }  // namespace

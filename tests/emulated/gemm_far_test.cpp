@@ -38,8 +38,8 @@ void expect_far() {
   for (Index q = 0; q < k; ++q)
     for (Index j = 0; j < n; ++j) b.data()[q * far + j] = static_cast<float>(q - j);
 
-  using Gemm = GemmTraits<small_policy(main_loop), StridedSource<float, Along::depth, 4>,
-                          StridedSource<float, Along::outer, 4>, float, IdentityEpilogue<float>,
+  using Gemm = GemmTraits<small_policy(main_loop), StridedSource<float, Along::k, 4>,
+                          StridedSource<float, Along::mn, 4>, float, IdentityEpilogue<float>,
                           StridedDestination<float, 4>>;
   typename Gemm::Params params;
   params.m = m, params.n = n, params.k = k;

@@ -14,7 +14,7 @@ constexpr GemmPolicy mma_policy(int element_bytes, EpilogueSchedule epilogue = E
   policy.warp_m = 32, policy.warp_n = 16;
   policy.thread_m = 4, policy.thread_n = 4;
   policy.epilogue = epilogue;
-  policy.whole = whole;
+  policy.full_tiles = whole;
   return policy;
 }
 
@@ -33,7 +33,7 @@ void expect_products() {
 
 template <class Element, int width, class Sum = float, class Narrow = f16>
 void expect_layouts() {
-  constexpr Along outer = Along::outer, depth = Along::depth;
+  constexpr Along outer = Along::mn, depth = Along::k;
   expect_products<Element, Sum, outer, outer, width>();
   expect_products<Element, Sum, outer, depth, width>();
   expect_products<Element, Sum, depth, outer, width, Narrow>();
@@ -46,8 +46,8 @@ TEST(EmulatedGemmMma, F16) {
   expect_layouts<f16, 1>();
 }
 TEST(EmulatedGemmMma, F16WithSumsInF16) {
-  expect_products<f16, f16, Along::depth, Along::outer, 8>();
-  expect_products<f16, f16, Along::outer, Along::depth, 1, float>();
+  expect_products<f16, f16, Along::k, Along::mn, 8>();
+  expect_products<f16, f16, Along::mn, Along::k, 1, float>();
 }
 TEST(EmulatedGemmMma, Bf16) { expect_layouts<bf16, 8>(); }
 TEST(EmulatedGemmMma, Tf32) {
@@ -59,13 +59,13 @@ TEST(EmulatedGemmMma, F64) {
   expect_layouts<f64, 1, f64, double>();
 }
 TEST(EmulatedGemmMma, Bytes) {
-  expect_products<s8, s32, Along::depth, Along::depth, 16>();
-  expect_products<u8, s32, Along::depth, Along::depth, 4>();
-  expect_products<s8, s32, Along::depth, Along::depth, 1>();
+  expect_products<s8, s32, Along::k, Along::k, 16>();
+  expect_products<u8, s32, Along::k, Along::k, 4>();
+  expect_products<s8, s32, Along::k, Along::k, 1>();
 }
 TEST(EmulatedGemmMma, Fp8) {
-  expect_products<e4m3, float, Along::depth, Along::depth, 16>();
-  expect_products<e5m2, float, Along::depth, Along::depth, 8>();
+  expect_products<e4m3, float, Along::k, Along::k, 16>();
+  expect_products<e5m2, float, Along::k, Along::k, 8>();
 }
 
 TEST(EmulatedGemmMma, NamedTiles) {
@@ -79,7 +79,7 @@ TEST(EmulatedGemmMma, NamedTiles) {
                              .stages = 4,
                              .main_loop = MainLoop::multistage,
                              .multiply = Multiply::mma};
-  expect_product<PlainGemm<large, f16, float, Along::depth, Along::outer, 8>>({140, 130, 72});
+  expect_product<PlainGemm<large, f16, float, Along::k, Along::mn, 8>>({140, 130, 72});
 }
 
 }  // namespace

@@ -10,7 +10,7 @@ constexpr Size sizes[] = {{33, 35, 0}, {37, 41, 43}, {32, 64, 32}, {5, 70, 130}}
 template <MainLoop main_loop, Multiply multiply, class Element, class Sum, int width, class Result = Sum>
 void expect_layouts() {
   constexpr GemmPolicy policy = small_policy(main_loop, multiply);
-  constexpr Along outer = Along::outer, depth = Along::depth;
+  constexpr Along outer = Along::mn, depth = Along::k;
   for (Size const& size : sizes) {
     expect_product<PlainGemm<policy, Element, Sum, outer, outer, width, Result>>(size);
     expect_product<PlainGemm<policy, Element, Sum, outer, depth, width, Result>>(size);
@@ -53,8 +53,8 @@ TEST(EmulatedGemmTypes, NarrowFloats) {
 
 template <MainLoop main_loop, class A, class B, class Sum, class Result>
 using Mixed =
-    GemmTraits<small_policy(main_loop), StridedSource<A, Along::depth, 4>, StridedSource<B, Along::outer, 2>,
-               Sum, IdentityEpilogue<Sum>, StridedDestination<Result, 1>>;
+    GemmTraits<small_policy(main_loop), StridedSource<A, Along::k, 4>, StridedSource<B, Along::mn, 2>, Sum,
+               IdentityEpilogue<Sum>, StridedDestination<Result, 1>>;
 
 TEST(EmulatedGemmTypes, OperandsOfDifferentTypes) {
   for (Size const& size : sizes) {
@@ -64,8 +64,8 @@ TEST(EmulatedGemmTypes, OperandsOfDifferentTypes) {
     expect_product<Mixed<MainLoop::double_buffered, f16, double, double, double>>(size);
   }
   using Bytes =
-      GemmTraits<small_policy(MainLoop::double_buffered, Multiply::dp4a), StridedSource<u8, Along::outer, 4>,
-                 StridedSource<s8, Along::depth, 16>, s32, IdentityEpilogue<s32>, StridedDestination<s32, 4>>;
+      GemmTraits<small_policy(MainLoop::double_buffered, Multiply::dp4a), StridedSource<u8, Along::mn, 4>,
+                 StridedSource<s8, Along::k, 16>, s32, IdentityEpilogue<s32>, StridedDestination<s32, 4>>;
   for (Size const& size : sizes) expect_product<Bytes>(size);
 }
 

@@ -12,7 +12,7 @@ constexpr GemmPolicy wmma_policy(MainLoop main_loop, int element_bytes, bool who
   policy.warp_m = 32, policy.warp_n = 16;
   policy.thread_m = 4, policy.thread_n = 4;
   policy.epilogue = EpilogueSchedule::staged;
-  policy.whole = whole;
+  policy.full_tiles = whole;
   return policy;
 }
 
@@ -27,7 +27,7 @@ void expect_products() {
 }
 
 TEST(EmulatedGemmWmma, F16InEveryLayout) {
-  constexpr Along outer = Along::outer, depth = Along::depth;
+  constexpr Along outer = Along::mn, depth = Along::k;
   expect_products<multistage, f16, float, outer, outer, 8, f16>();
   expect_products<multistage, f16, float, outer, depth, 8>();
   expect_products<multistage, f16, float, depth, outer, 2>();
@@ -38,29 +38,28 @@ TEST(EmulatedGemmWmma, F16InEveryLayout) {
   expect_products<buffered, f16, float, depth, depth, 4, f16>();
 }
 TEST(EmulatedGemmWmma, F16WithSumsInF16) {
-  expect_products<multistage, f16, f16, Along::depth, Along::outer, 8>();
-  expect_products<buffered, f16, f16, Along::outer, Along::depth, 1, float>();
+  expect_products<multistage, f16, f16, Along::k, Along::mn, 8>();
+  expect_products<buffered, f16, f16, Along::mn, Along::k, 1, float>();
 }
 TEST(EmulatedGemmWmma, Bf16AndTf32) {
-  expect_products<multistage, bf16, float, Along::depth, Along::outer, 8, bf16>();
-  expect_products<multistage, tf32, float, Along::outer, Along::depth, 4>();
-  expect_products<buffered, tf32, float, Along::depth, Along::outer, 1>();
+  expect_products<multistage, bf16, float, Along::k, Along::mn, 8, bf16>();
+  expect_products<multistage, tf32, float, Along::mn, Along::k, 4>();
+  expect_products<buffered, tf32, float, Along::k, Along::mn, 1>();
 }
 TEST(EmulatedGemmWmma, F64) {
-  expect_products<multistage, f64, f64, Along::outer, Along::depth, 1>();
-  expect_products<buffered, f64, f64, Along::depth, Along::outer, 2>();
+  expect_products<multistage, f64, f64, Along::mn, Along::k, 1>();
+  expect_products<buffered, f64, f64, Along::k, Along::mn, 2>();
 }
 TEST(EmulatedGemmWmma, Bytes) {
-  expect_products<multistage, s8, s32, Along::outer, Along::depth, 16>();
-  expect_products<multistage, u8, s32, Along::depth, Along::outer, 1>();
-  expect_products<buffered, s8, s32, Along::depth, Along::outer, 4>();
+  expect_products<multistage, s8, s32, Along::mn, Along::k, 16>();
+  expect_products<multistage, u8, s32, Along::k, Along::mn, 1>();
+  expect_products<buffered, s8, s32, Along::k, Along::mn, 4>();
 }
 
 TEST(EmulatedGemmWmma, WholeTiles) {
-  expect_product<PlainGemm<wmma_policy(multistage, 2, true), f16, float, Along::depth, Along::outer, 8>>(
+  expect_product<PlainGemm<wmma_policy(multistage, 2, true), f16, float, Along::k, Along::mn, 8>>(
       {64, 32, 128});
-  expect_product<PlainGemm<wmma_policy(buffered, 2, true), f16, float, Along::outer, Along::depth, 8>>(
-      {32, 64, 96});
+  expect_product<PlainGemm<wmma_policy(buffered, 2, true), f16, float, Along::mn, Along::k, 8>>({32, 64, 96});
 }
 
 TEST(EmulatedGemmWmma, NamedTiles) {
@@ -73,7 +72,7 @@ TEST(EmulatedGemmWmma, NamedTiles) {
                             .thread_n = 12,
                             .multiply = Multiply::wmma,
                             .epilogue = EpilogueSchedule::staged};
-  expect_product<PlainGemm<huge, f16, float, Along::depth, Along::outer, 8>>({140, 130, 72});
+  expect_product<PlainGemm<huge, f16, float, Along::k, Along::mn, 8>>({140, 130, 72});
 }
 
 }  // namespace

@@ -9,7 +9,7 @@ namespace cosmati {
 namespace emulated {
 namespace {
 
-constexpr Along depth = Along::depth;
+constexpr Along depth = Along::k;
 constexpr GemmPolicy policy = policy_of<bf16>({});
 using Source = TensorSource<bf16, depth, TensorMapOfProblem>;
 using Traits = WarpSpecializedTraits<policy, Source, Source, f32, IdentityEpilogue<f32>,
@@ -82,7 +82,7 @@ class Group {
   }
   void multiply(int blocks) {
     GroupArguments const group{records_.data(), first_tile_.data(), static_cast<int>(records_.size())};
-    emulator::launch_kernel_clusters<&warp_specialized_kernel<Traits, WalkOfGroup<Traits>>>(
+    emulator::launch_kernel_clusters<&warp_specialized_kernel<Traits, GroupScheduler<Traits>>>(
         {blocks}, {1}, Traits::threads, sizeof(Traits::SharedStorage), group, 1);
   }
 

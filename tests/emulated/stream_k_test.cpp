@@ -6,7 +6,7 @@
 namespace cosmati::emulated {
 namespace {
 
-constexpr Along outer = Along::outer, depth = Along::depth;
+constexpr Along outer = Along::mn, depth = Along::k;
 constexpr EpilogueSchedule staged = EpilogueSchedule::staged;
 
 constexpr GemmPolicy streaming(GemmPolicy policy) {

@@ -4,7 +4,7 @@
 namespace cosmati::emulated {
 namespace {
 
-constexpr Along outer = Along::outer, depth = Along::depth;
+constexpr Along outer = Along::mn, depth = Along::k;
 
 // One full tile and a partial one along both dimensions.
 template <int width, class Element, class Sum, class Result, Along along = depth>

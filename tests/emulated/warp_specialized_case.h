@@ -24,7 +24,7 @@ constexpr GemmPolicy policy_of(WarpgroupTiles const& tiles) {
   policy.stages = tiles.stages;
   policy.cluster_m = tiles.cluster_m, policy.cluster_n = tiles.cluster_n;
   policy.cluster_k = tiles.cluster_k;
-  policy.ping_pong = tiles.ping_pong, policy.partition = tiles.partition, policy.whole = tiles.whole;
+  policy.ping_pong = tiles.ping_pong, policy.partition = tiles.partition, policy.full_tiles = tiles.whole;
   policy.epilogue = tiles.epilogue;
   policy.raster_width = 2;
   policy.main_loop = MainLoop::warp_specialized;
@@ -36,7 +36,7 @@ template <class Element>
 arch::TensorMap tensor_map(MatrixArguments const& matrix, Along along, int outer, int depth, int batch,
                            int box_row, int box_rows) {
   int const size = static_cast<int>(sizeof(Element));
-  bool const along_depth = along == Along::depth;
+  bool const along_depth = along == Along::k;
   return emulator::encode_tensor_map(
       {.address = matrix.data,
        .rank = 3,
@@ -52,7 +52,7 @@ struct WarpgroupSetting {
   int batch = 1, splits = 1;
   int clusters = 1;   // clusters that share all tiles
   int streamed = -1;  // streamed tiles; -1: according to tiles_to_stream()
-  Along d = Along::depth;
+  Along d = Along::k;
 };
 
 // Operands, result and parameters of one product by warp_specialized_kernel<Traits> with the sources
@@ -87,7 +87,7 @@ class WarpSpecializedCase {
     }
     if constexpr (by_engine) {
       using ToDestination = typename Traits::ToDestination;
-      constexpr bool along_n = Traits::Destination::along == Along::depth;
+      constexpr bool along_n = Traits::Destination::along == Along::k;
       parameters.d.map =
           tensor_map<Result>(d_.arguments(), Traits::Destination::along, size.m, size.n, setting.batch,
                              along_n ? ToDestination::columns : tensor_store_rows,

@@ -11,7 +11,7 @@ namespace cosmati {
 namespace emulated {
 namespace {
 
-constexpr Along outer = Along::outer, depth = Along::depth;
+constexpr Along outer = Along::mn, depth = Along::k;
 
 template <WarpgroupTiles tiles, class SourceA, class SourceB, class Destination = TensorDestination<float>>
 struct Copied {

@@ -24,7 +24,7 @@ enum class Mistake {
   no_turns,
 };
 
-constexpr Along depth = Along::depth;
+constexpr Along depth = Along::k;
 using Operands = Warpgroups<bf16, depth, bf16, depth, float>;
 template <bool ping_pong>
 using Right = Operands::Traits<WarpgroupTiles{.ping_pong = ping_pong}, TensorDestination<float>,
@@ -41,15 +41,15 @@ struct MistakenRoles {
   static constexpr int steps_in_flight = mistake == Mistake::a_wait_too_few ? 1 : 0;
   using Shared = typename Traits::SharedStorage;
   using Params = typename Traits::Params;
-  using Walk = TileScheduler<policy>;
+  using Scheduler = TileScheduler<policy>;
 
-  static Walk walk(Params const& params) {
-    return WarpSpecializedRoles<Right<policy.ping_pong>>::walk(params);
+  static Scheduler scheduler(Params const& params) {
+    return WarpSpecializedRoles<Right<policy.ping_pong>>::scheduler(params);
   }
 
   static void produce(Shared& shared, Params const& params) {
     RingPlace<policy.stages> ring;
-    for (Walk tiles = walk(params); tiles.more(); tiles.advance()) {
+    for (Scheduler tiles = scheduler(params); tiles.more(); tiles.advance()) {
       TileOfWork const work = tiles.work();
       for (int step = 0; step < work.steps.last; ++step, ring.advance()) {
         int const parity = mistake == Mistake::wrong_parity_of_empty ? ring.parity : ring.parity ^ 1;
@@ -70,7 +70,7 @@ struct MistakenRoles {
     typename Traits::Fragments fragments;
     RingPlace<policy.stages> ring;
     int turn = 0;
-    for (Walk tiles = walk(params); tiles.more(); tiles.advance(), ++turn) {
+    for (Scheduler tiles = scheduler(params); tiles.more(); tiles.advance(), ++turn) {
       TileOfWork const work = tiles.work();
       if (policy.ping_pong && turn % 2 != group) {  // no warpgroup waits for its turn
         ring.advance(work.steps.last);

@@ -4,7 +4,7 @@
 namespace cosmati::emulated {
 namespace {
 
-constexpr Along outer = Along::outer, depth = Along::depth;
+constexpr Along outer = Along::mn, depth = Along::k;
 using Tf32 = Warpgroups<tf32, outer, tf32, depth, float>;
 using AlongN = TensorDestination<float>;
 using AlongM = TensorDestination<float, outer>;

@@ -6,7 +6,7 @@
 namespace cosmati::emulated {
 namespace {
 
-constexpr Along outer = Along::outer, depth = Along::depth;
+constexpr Along outer = Along::mn, depth = Along::k;
 constexpr EpilogueSchedule staged = EpilogueSchedule::staged;
 
 // One block computes all tiles one after the other; full tiles, and tiles cut off along every dimension.

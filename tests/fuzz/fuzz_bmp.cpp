@@ -10,7 +10,7 @@ extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size
   using namespace cosmati;
   std::span<std::byte const> const file(reinterpret_cast<std::byte const*>(data), size);
   try {
-    io::to_grey(io::decode_bmp(file, "fuzz.bmp"));
+    io::to_gray(io::decode_bmp(file, "fuzz.bmp"));
   } catch (Error const&) {
   }
   return 0;

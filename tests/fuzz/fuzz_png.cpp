@@ -35,7 +35,7 @@ extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size
   std::vector<std::uint8_t> file(data, data + size);
   correct_checksums(file);
   try {
-    io::to_grey(io::decode_png(std::as_bytes(std::span(file)), "fuzz.png"));
+    io::to_gray(io::decode_png(std::as_bytes(std::span(file)), "fuzz.png"));
   } catch (Error const&) {
   }
   return 0;

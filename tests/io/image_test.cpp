@@ -230,7 +230,7 @@ TEST(Bmp, CutOrAlteredFilesNeverCrash) {
 TEST(Image, GrayIsLuminance) {
   Image image = make_image(4, 1, 3);
   image.pixels = {255, 0, 0, 0, 255, 0, 0, 0, 255, 255, 255, 255};
-  expect_pixels(to_grey(image), 4, 1, 1, {76, 150, 29, 255});
+  expect_pixels(to_gray(image), 4, 1, 1, {76, 150, 29, 255});
 }
 
 TEST(Image, AreaMeansWhenSmaller) {

@@ -158,14 +158,14 @@ TEST_F(CacheTest, WithoutAFolderItWorksUncached) {
   KernelCache none = cache({});
   EXPECT_TRUE(contains(none.get(numbered_source(1)).cache_warning, "HOME"));
   EXPECT_FALSE(none.get(numbered_source(1)).from_cache);
-  KernelCache nothing_kept = cache({.folder = own_, .most_bytes = 0});
+  KernelCache nothing_kept = cache({.folder = own_, .max_bytes = 0});
   EXPECT_EQ(nothing_kept.get(numbered_source(1)).cache_warning, "");
   EXPECT_EQ(nothing_kept.statistics().files, 0);
 }
 
 TEST_F(CacheTest, WhatWasNotUsedForTheLongestTimeGoesFirst) {
   compiler_.bytes = 10000;
-  KernelCache one = cache({.folder = own_, .most_bytes = 105000});
+  KernelCache one = cache({.folder = own_, .max_bytes = 105000});
   for (int i = 0; i < 10; ++i) {
     one.get(numbered_source(i));
     make_old(path_of(own_, numbered_source(i)), 100 - i);
@@ -183,14 +183,14 @@ TEST_F(CacheTest, WhatWasNotUsedForTheLongestTimeGoesFirst) {
 TEST_F(CacheTest, ANewProcessCountsWhatIsThere) {
   compiler_.bytes = 10000;
   cache().get_all(std::vector<Source>{numbered_source(0), numbered_source(1), numbered_source(2)}, 2);
-  KernelCache small = cache({.folder = own_, .most_bytes = 25000});
+  KernelCache small = cache({.folder = own_, .max_bytes = 25000});
   small.get(numbered_source(3));
   EXPECT_LE(small.statistics().bytes, 25000);
   EXPECT_TRUE(small.get(numbered_source(3), false).from_cache);
 }
 
 TEST_F(CacheTest, AnEntryLargerThanTheCacheIsAWarning) {
-  KernelCache small = cache({.folder = own_, .most_bytes = 50});
+  KernelCache small = cache({.folder = own_, .max_bytes = 50});
   EXPECT_TRUE(contains(small.get(numbered_source(1)).cache_warning, "exceeds the limit of the cache"));
   EXPECT_EQ(small.statistics().files, 0);
 }
@@ -214,7 +214,7 @@ TEST_F(CacheTest, OldTemporaryFilesAreRemovedAndForeignFilesStay) {
   make_old(own_ + "/.cosmati-0011223344556677.tmp", 61);
   make_old(own_ + "/notes.txt", 100000);
   compiler_.bytes = 2000;
-  KernelCache one = cache({.folder = own_, .most_bytes = 5000});
+  KernelCache one = cache({.folder = own_, .max_bytes = 5000});
   for (int i = 0; i < 5; ++i) one.get(numbered_source(i));
   EXPECT_FALSE(files::exists(own_ + "/.cosmati-0011223344556677.tmp"));
   EXPECT_TRUE(files::exists(own_ + "/.cosmati-8899aabbccddeeff.tmp"));  // its writer may still be running
@@ -236,8 +236,8 @@ TEST_F(CacheTest, ManyThreadsWithManyKernelsAndLittleRoom) {
   compiler_.bytes = 3000;
   std::vector<Source> sources;
   for (int i = 0; i < 400; ++i) sources.push_back(numbered_source(i * 7 % 40));
-  KernelCache one = cache({.folder = own_, .most_bytes = 60000}),
-              other = cache({.folder = own_, .most_bytes = 60000});
+  KernelCache one = cache({.folder = own_, .max_bytes = 60000}),
+              other = cache({.folder = own_, .max_bytes = 60000});
   std::jthread const beside([&] { other.get_all(sources, 4); });
   std::vector<Cubin> const cubins = one.get_all(sources, 4);
   for (std::size_t i = 0; i < cubins.size(); ++i) expect_same(cubins[i], expected_cubin(sources[i], 3000));
@@ -310,7 +310,7 @@ TEST(CacheSettings, SharedFoldersAndSizeComeFromTheEnvironment) {
   Environment const shared("COSMATI_CACHE_SHARED", "/a::/b b:");
   EXPECT_EQ(cache_settings("x").shared_folders, (std::vector<std::string>{"/a", "/b b"}));
   Environment const unset("COSMATI_CACHE_SIZE", nullptr);
-  EXPECT_EQ(cache_settings("x").most_bytes, 1LL << 30);
+  EXPECT_EQ(cache_settings("x").max_bytes, 1LL << 30);
   for (auto const& [text, bytes] : {std::pair{"0", 0LL},
                                     {"1000", 1000LL},
                                     {"20K", 20480LL},
@@ -318,7 +318,7 @@ TEST(CacheSettings, SharedFoldersAndSizeComeFromTheEnvironment) {
                                     {"2G", 2LL << 30},
                                     {"1T", 1LL << 40}}) {
     Environment const size("COSMATI_CACHE_SIZE", text);
-    EXPECT_EQ(cache_settings("x").most_bytes, bytes) << text;
+    EXPECT_EQ(cache_settings("x").max_bytes, bytes) << text;
   }
   for (char const* text : {"-1", "many", "1X", "1GB", "1.5G", " 1", "99999999999999999999", "9999999999T"}) {
     Environment const size("COSMATI_CACHE_SIZE", text);

@@ -30,7 +30,7 @@ TEST(GemmSource, DescribesItself) {
   EXPECT_EQ(source.architecture, "sm_90a");
   EXPECT_EQ(source.label, "relu(alpha * acc + bias[n])");
   EXPECT_NE(source.text.find("GemmPolicy{.block_m = "), std::string::npos) << source.text;
-  EXPECT_NE(source.text.find("StridedSource<f16, Along::depth, 4>"), std::string::npos) << source.text;
+  EXPECT_NE(source.text.find("StridedSource<f16, Along::k, 4>"), std::string::npos) << source.text;
   EXPECT_EQ(source.text.find("bias"), std::string::npos) << "a name of the expression reached the compiler";
   EXPECT_EQ(source.text, sources_of(plan).front().text);
 }
@@ -108,7 +108,7 @@ TEST(GemmSource, GroupsAndPointersCompile) {
   EXPECT_EQ(plan.kernel, "warp_specialized");
   EXPECT_GE(plan.workspace_bytes, 7u * 3 * 128);
   add(sources, plan);
-  EXPECT_NE(sources_of(plan).front().text.find("TensorDestination<bf16, Along::depth, TensorMapArray>"),
+  EXPECT_NE(sources_of(plan).front().text.find("TensorDestination<bf16, Along::k, TensorMapArray>"),
             std::string::npos);
   Device const a100 = gpu_device("a100");
   GroupedGemmProblem group{{product(DataType::f32, DataType::f32, 64, 64, 64, "nt")}};

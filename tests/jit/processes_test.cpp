@@ -21,7 +21,7 @@ constexpr std::size_t image_bytes = 200000;  // large enough that a write takes 
 // Reads, rebuilds and evicts until it is killed; exits with status 1 on a wrong image.
 [[noreturn]] void fill_until_killed(std::string const& folder, unsigned seed) {
   std::mt19937 random(seed);
-  KernelCache cache({.folder = folder, .most_bytes = kernels / 2 * static_cast<long long>(image_bytes)},
+  KernelCache cache({.folder = folder, .max_bytes = kernels / 2 * static_cast<long long>(image_bytes)},
                     [](Source const& source) { return expected_cubin(source, image_bytes); });
   for (;;) {
     Source const source = numbered_source(static_cast<int>(random() % kernels));

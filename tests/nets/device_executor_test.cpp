@@ -24,7 +24,7 @@ struct Outcome {
 Outcome train(Variant variant, OptimizerKind kind, Device const& device, nets::Dataset const& data,
               Index batch, std::function<std::unique_ptr<nets::Executor>(nets::Assignment const&)> make) {
   Model model(variant, kind == OptimizerKind::adam ? 2 : 1);
-  model.initialise(3);
+  model.initialize(3);
   model.statistics = nets::pixel_statistics(data);
   nets::Assignment assignment = model.assignment(device);
   assignment.data = &data;
@@ -132,7 +132,7 @@ TEST(LeNet5OnADevice, AnEpochPreparedAheadIsTheSame) {
   Device const cpu = this_device(Backend::cpu, 1);
   auto const values_after = [&](std::vector<int> const& prepared, bool team) {
     Model model(Variant::modern, 1);
-    model.initialise(3);
+    model.initialize(3);
     model.statistics = nets::pixel_statistics(data);
     nets::Assignment assignment = model.assignment(cpu);
     if (team) assignment.others = {cpu};

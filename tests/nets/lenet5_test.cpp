@@ -42,7 +42,7 @@ INSTANTIATE_TEST_SUITE_P(LeNet5, EachVariant, testing::ValuesIn(variants),
 TEST_P(EachVariant, GradientsAgreeWithDifferences) {
   auto const data = easy_images(19, 1);  // a full micro-batch and a remainder
   Model model(GetParam());
-  model.initialise(3);
+  model.initialize(3);
   model.statistics = nets::pixel_statistics(data);
   nets::Replicas replicas(model.assignment(this_device(Backend::cpu, 2)), true);
   auto const order = in_order(data.count());
@@ -77,7 +77,7 @@ TEST_P(EachVariant, GradientsAgreeWithDifferences) {
 TEST_P(EachVariant, CpuAndReferenceAgree) {
   auto const data = easy_images(3, 5);
   Model model(GetParam());
-  model.initialise(1);
+  model.initialize(1);
   model.statistics = nets::pixel_statistics(data);
   auto const fast = nets::make_executor(model.assignment(this_device(Backend::cpu, 1)))->scores(data);
   auto const truth = nets::make_executor(model.assignment(this_device(Backend::reference, 1)))->scores(data);

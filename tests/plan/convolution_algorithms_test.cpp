@@ -57,11 +57,11 @@ TEST(UnrollGemm, TheImageIsReadAlongRowsAndTheFilterInRuns) {
     Along along;
     int width, filter_width;
   };
-  for (Case const& c : {Case{DataType::f32, TensorFormat::nchw, 64, 1, Along::outer, 1, 4},
-                        {DataType::f32, TensorFormat::nchw, 64, 2, Along::outer, 1, 4},
-                        {DataType::f16, TensorFormat::nchw, 64, 1, Along::outer, 1, 8},
-                        {DataType::f16, TensorFormat::nhwc, 64, 1, Along::depth, 8, 8},
-                        {DataType::f16, TensorFormat::nhwc, 3, 4, Along::depth, 1, 1}}) {
+  for (Case const& c : {Case{DataType::f32, TensorFormat::nchw, 64, 1, Along::mn, 1, 4},
+                        {DataType::f32, TensorFormat::nchw, 64, 2, Along::mn, 1, 4},
+                        {DataType::f16, TensorFormat::nchw, 64, 1, Along::mn, 1, 8},
+                        {DataType::f16, TensorFormat::nhwc, 64, 1, Along::k, 8, 8},
+                        {DataType::f16, TensorFormat::nhwc, 3, 4, Along::k, 1, 1}}) {
     Geometry g;
     g.n = 8, g.c = c.channels, g.k = 64, g.h = g.w = 56, g.stride[0] = g.stride[1] = c.stride;
     for (int i = 0; i < 2; ++i) g.pad_begin[i] = g.pad_end[i] = 1;
@@ -109,31 +109,31 @@ std::vector<Geometry> merged_geometries() {
   return {generator, thirds, far, one};
 }
 
-TEST(DirectMerged, EveryLayoutAndGeometry) {
+TEST(DgradSmallC, EveryLayoutAndGeometry) {
   for (TensorFormat const format : formats)
     for (std::vector<Geometry> const& list : {merged_geometries(), geometries()})
       for (Geometry const& geometry : list)
         expect_right(problem_of(ConvolutionDirection::data, DataType::f32, DataType::f32, format, geometry),
-                     "direct_merged");
+                     "dgrad_small_c");
 }
 
-TEST(DirectMerged, OtherTypes) {
+TEST(DgradSmallC, OtherTypes) {
   for (TensorFormat const format : {TensorFormat::nchw, TensorFormat::nhwc}) {
     Geometry const geometry = merged_geometries().front();
     auto const problem = [&](DataType type, DataType result) {
       return problem_of(ConvolutionDirection::data, type, result, format, geometry);
     };
-    expect_right(problem(DataType::f64, DataType::f64), "direct_merged");
-    expect_right(problem(DataType::bf16, DataType::f16), "direct_merged");
-    expect_right(problem(DataType::s8, DataType::s32), "direct_merged");
+    expect_right(problem(DataType::f64, DataType::f64), "dgrad_small_c");
+    expect_right(problem(DataType::bf16, DataType::f16), "dgrad_small_c");
+    expect_right(problem(DataType::s8, DataType::s32), "dgrad_small_c");
   }
 }
 
-TEST(DirectMerged, RefusalsSayWhatIsInTheWay) {
+TEST(DgradSmallC, RefusalsSayWhatIsInTheWay) {
   auto const refusal = [](ConvolutionDirection direction, Geometry const& geometry) {
     auto const p = problem_of(direction, DataType::f32, DataType::f32, TensorFormat::nhwc, geometry);
     for (Considered const& entry : make_plan(p, emulated_device(), {}).considered)
-      if (entry.kernel == "direct_merged") return entry.refusal;
+      if (entry.kernel == "dgrad_small_c") return entry.refusal;
     return std::string();
   };
   EXPECT_NE(refusal(ConvolutionDirection::forward, {}).find("a strided data gradient"), std::string::npos);
@@ -143,7 +143,7 @@ TEST(DirectMerged, RefusalsSayWhatIsInTheWay) {
   EXPECT_NE(refusal(ConvolutionDirection::data, many).find("17x17 taps"), std::string::npos);
 }
 
-TEST(DirectMerged, ThePlannerTakesItForFewChannels) {
+TEST(DgradSmallC, ThePlannerTakesItForFewChannels) {
   Geometry layer;
   layer.c = 3, layer.k = 64, layer.h = layer.w = 64, layer.r = layer.s = 5,
   layer.stride[0] = layer.stride[1] = 2;
@@ -155,7 +155,7 @@ TEST(DirectMerged, ThePlannerTakesItForFewChannels) {
       layer.n = images;
       TensorFormat const format = type == DataType::f32 ? TensorFormat::nchw : TensorFormat::nhwc;
       auto const plan = make_plan(problem_of(ConvolutionDirection::data, type, type, format, layer), device);
-      EXPECT_EQ(plan.kernel, "direct_merged");
+      EXPECT_EQ(plan.kernel, "dgrad_small_c");
       EXPECT_EQ(plan.recipe.launches, 1);
       if (jit::nvrtc_available()) {
         EXPECT_EQ(jit::compile(main_source(plan)).local_bytes, 0);
@@ -193,9 +193,9 @@ TEST(Depthwise, OtherTypes) {
 TEST(ConvolutionAlgorithms, EpiloguesSeeTheResultsIndices) {
   for (ConvolutionDirection const direction : sliding_directions)
     for (TensorFormat const format : formats)
-      for (char const* kernel : {"unroll_gemm", "direct_tiled", "direct_merged", "depthwise"}) {
+      for (char const* kernel : {"unroll_gemm", "direct_tiled", "dgrad_small_c", "depthwise"}) {
         bool const by_channel = std::string(kernel) == "depthwise";
-        if (std::string(kernel) == "direct_merged" && direction == ConvolutionDirection::forward) continue;
+        if (std::string(kernel) == "dgrad_small_c" && direction == ConvolutionDirection::forward) continue;
         Geometry const geometry = by_channel ? depthwise_geometries()[2] : geometries().front();
         auto p = problem_of(direction, DataType::f32, DataType::f32, format, geometry);
         TensorDescription const& result = direction == ConvolutionDirection::forward ? p.y : p.x;

@@ -78,7 +78,7 @@ Geometry generator_layer(Index stride) {
   return layer;
 }
 
-TEST(EmulatedConvolution, PlacesBetweenStridesShareALaunch) {
+TEST(EmulatedConvolution, PhasesShareALaunch) {
   PlanOptions options;
   options.kernel = "implicit_gemm";
   for (TensorFormat const format : formats) {
@@ -115,8 +115,8 @@ TEST(EmulatedConvolution, FiltersOfGradientsAreCopied) {
     PlanOptions options;
     options.kernel = "implicit_gemm", options.policy = "operands=repacked";
     auto const product = make_plan(p, emulated_device(), options).recipe.product;
-    EXPECT_EQ(product.a, (OperandAccess{Along::outer, 1}));
-    EXPECT_EQ(product.b, (OperandAccess{Along::outer, 4}));
+    EXPECT_EQ(product.a, (OperandAccess{Along::mn, 1}));
+    EXPECT_EQ(product.b, (OperandAccess{Along::mn, 4}));
   }
   PlanOptions options;
   options.kernel = "implicit_gemm", options.policy = "operands=repacked";

@@ -4,9 +4,9 @@
 #include <gtest/gtest.h>
 
 #include "cosmati/conv/direct_tiled.h"
-#include "cosmati/conv/filter_tiled.h"
+#include "cosmati/conv/wgrad_direct.h"
 #include "src/backend/emulator/catalogue/conv/convolution_catalogue.h"
-#include "src/plan/conv/filter/filter_tiled.h"
+#include "src/plan/conv/filter/wgrad_direct.h"
 #include "src/plan/conv/launch.h"
 #include "tests/plan/convolution_cases.h"
 
@@ -72,7 +72,7 @@ void expect_tiles(Problem const& p, int images, int channels) {
 
 // All phases of a strided data gradient in one launch of a kernel that supports both numbers of taps.
 template <DirectTile tile, int threads, int taps, bool swapped>
-void expect_places(Problem const& p, int images, int channels) {
+void expect_phases(Problem const& p, int images, int channels) {
   ConvolutionRecipe recipe;
   recipe.algorithm = ConvolutionAlgorithm::direct_tiled;
   SlidingRecipe& own = recipe.own.emplace<SlidingRecipe>();
@@ -83,49 +83,49 @@ void expect_places(Problem const& p, int images, int channels) {
   expect_same(p, [&](Problem::Arguments const& arguments) {
     using Traits =
         DirectTiledTraits<tile, threads, f32, f32, f32, Epilogue, Destination, swapped, taps, 1, -1, true>;
-    PlacesInTurn<typename Traits::Params, 4> places;
+    PhasesInTurn<typename Traits::Params, 4> phases;
     int count = 0;
     for (plan::SlidingForm const& sliding : launches.front()) {
       ASSERT_EQ(sliding.form.swapped, swapped);
       plan::ConvolutionPointers const pointers = plan::pointers_of(p, sliding.form, arguments);
       bool const first = sliding.form.image_is_a;
-      places.place[count++].params = {
+      phases.phase[count++].params = {
           plan::sliding_arguments(sliding, first ? pointers.a : pointers.b, first ? pointers.b : pointers.a),
           {plan::digit_arguments(sliding.form.d, pointers.d), sliding.form.d.type},
           {nullptr, &sliding.form},
           plan::tile_schedule(sliding, own)};
     }
     plan::SlidingGrid grid = plan::tile_grid(launches.front().front(), own);
-    grid.x = take_turns(places, plan::blocks_along_x(launches.front(), recipe).data(), count);
-    emulator::launch_kernel<&direct_tiled_of_places_kernel<Traits, 4>>(as_grid(grid), threads, shared_bytes,
-                                                                       places, 2);
+    grid.x = take_turns(phases, plan::blocks_along_x(launches.front(), recipe).data(), count);
+    emulator::launch_kernel<&direct_tiled_of_phases_kernel<Traits, 4>>(as_grid(grid), threads, shared_bytes,
+                                                                       phases, 2);
   });
 }
 
 struct FilterCut {
   int rows, filters, images, blocks;
 };
-template <int lanes_shift, int run, int filters, int taps, bool swapped>
+template <int log2_lanes, int run, int filters, int taps, bool swapped>
 void expect_filters(Problem const& p, FilterCut const& cut) {
   SlidingRecipe recipe;
-  recipe.lanes_shift = lanes_shift, recipe.tile = {cut.rows, run, cut.filters, 1, filters};
+  recipe.log2_lanes = log2_lanes, recipe.tile = {cut.rows, run, cut.filters, 1, filters};
   recipe.rounds = cut.images, recipe.vector = cut.blocks, recipe.taps = taps;
-  plan::FilterTiledForm const gradient = plan::filter_tiled_form(p);
+  plan::WgradDirectForm const gradient = plan::wgrad_direct_form(p);
   ASSERT_EQ(gradient.form.image_is_a, swapped);
   Tensor db = filled(describe(DataType::f32, {p.y.extent(1)}), 9);
   Tensor partials(DataType::f32, Shape(1 << 20));
   expect_same(p, [&](Problem::Arguments const& arguments) {
-    FilterTiledParameters<Epilogue::Arguments, Destination::Arguments> parameters;
-    plan::fill_filter_tiled(parameters, gradient, recipe, arguments.x, arguments.dy, partials.data(),
+    WgradDirectParameters<Epilogue::Arguments, Destination::Arguments> parameters;
+    plan::fill_wgrad_direct(parameters, gradient, recipe, arguments.x, arguments.dy, partials.data(),
                             db.data(), 1);
     parameters.d = {plan::digit_arguments(gradient.form.d, arguments.dw), gradient.form.d.type};
     parameters.epilogue = {nullptr, &gradient.form};
-    using Traits = FilterTiledTraits<1 << lanes_shift, run, filters, f32, f32, f32, Epilogue, Destination,
+    using Traits = WgradDirectTraits<1 << log2_lanes, run, filters, f32, f32, f32, Epilogue, Destination,
                                      swapped, taps, 1, 1>;
-    emulator::launch_kernel<&filter_tiled_kernel<Traits>>(as_grid(plan::filter_tiled_grid(gradient, recipe)),
+    emulator::launch_kernel<&wgrad_direct_kernel<Traits>>(as_grid(plan::wgrad_direct_grid(gradient, recipe)),
                                                           Traits::threads, shared_bytes, parameters, 2);
-    emulator::launch_kernel<&filter_tiled_sum_kernel<Traits>>(
-        as_grid(plan::filter_tiled_sum_grid(gradient, parameters.schedule)), Traits::sum_threads,
+    emulator::launch_kernel<&wgrad_direct_sum_kernel<Traits>>(
+        as_grid(plan::wgrad_direct_sum_grid(gradient, parameters.schedule)), Traits::sum_threads,
         sizeof(typename Traits::SumStorage), parameters, 2);
   });
   Tensor const dy = filled(p.y, 3);
@@ -173,7 +173,7 @@ TEST(DirectTiledCuts, DataGradient) {
 }
 
 // The last layer of a DCGAN generator, and one with odd extents: a phase has 3 or 2 of 5 taps per dimension.
-TEST(DirectTiledCuts, PlacesBetweenStrides) {
+TEST(DirectTiledCuts, Phases) {
   Geometry generator;
   generator.n = 3, generator.c = 3, generator.k = 5, generator.r = generator.s = 5;
   generator.h = generator.w = 32, generator.stride[0] = generator.stride[1] = 2;
@@ -182,8 +182,8 @@ TEST(DirectTiledCuts, PlacesBetweenStrides) {
   odd.h = 27, odd.w = 29, odd.pad_begin[1] = 3;
   for (Geometry const& layer : {generator, odd}) {
     Problem const p = nchw(ConvolutionDirection::data, layer);
-    expect_places<DirectTile{16, 16, 3, 8, 3}, 64, 3, false>(p, 2, 2);
-    expect_places<DirectTile{4, 16, 3, 4, 1}, 64, 3, false>(p, 1, 5);
+    expect_phases<DirectTile{16, 16, 3, 8, 3}, 64, 3, false>(p, 2, 2);
+    expect_phases<DirectTile{4, 16, 3, 4, 1}, 64, 3, false>(p, 1, 5);
   }
 }
 

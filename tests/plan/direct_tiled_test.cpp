@@ -5,7 +5,7 @@
 #include "cosmati/epilogue/parse.h"
 #include "src/jit/compile.h"
 #include "src/jit/nvrtc.h"
-#include "src/plan/conv/filter/filter_tiled.h"
+#include "src/plan/conv/filter/wgrad_direct.h"
 #include "tests/plan/convolution_cases.h"
 
 namespace cosmati {

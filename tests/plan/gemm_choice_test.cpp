@@ -15,10 +15,10 @@ using testing::product;
 TEST(GemmChoice, ResultsWithContiguousColumnsAreComputedTransposed) {
   auto const plan = make_plan(product(DataType::f32, DataType::f32, 256, 512, 64, "nt"), gpu_device("h200"));
   EXPECT_TRUE(plan.recipe.swapped);
-  EXPECT_EQ(plan.recipe.a, (OperandAccess{Along::outer, 4}));  // b (k, n), row-major
-  EXPECT_EQ(plan.recipe.b, (OperandAccess{Along::outer, 4}));
+  EXPECT_EQ(plan.recipe.a, (OperandAccess{Along::mn, 4}));  // b (k, n), row-major
+  EXPECT_EQ(plan.recipe.b, (OperandAccess{Along::mn, 4}));
   EXPECT_EQ(plan.recipe.result_width, 4);
-  EXPECT_TRUE(plan.recipe.policy.whole);
+  EXPECT_TRUE(plan.recipe.policy.full_tiles);
 }
 
 TEST(GemmChoice, WidthsFollowFromWhatTheProblemGuarantees) {
@@ -31,8 +31,7 @@ TEST(GemmChoice, WidthsFollowFromWhatTheProblemGuarantees) {
     problem.a.layout.stride[1] = c.leading;
     problem.a.alignment = c.alignment;
     auto const form = plan::canonical(problem);
-    EXPECT_EQ(plan::access_of(form.b), (OperandAccess{Along::depth, c.width}))
-        << c.leading << ' ' << c.alignment;
+    EXPECT_EQ(plan::access_of(form.b), (OperandAccess{Along::k, c.width})) << c.leading << ' ' << c.alignment;
   }
   GemmProblem batched = product(DataType::f16, DataType::f16, 64, 64, 64, "tn");
   for (TensorDescription* tensor : {&batched.a, &batched.b, &batched.d}) {

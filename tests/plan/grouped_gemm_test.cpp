@@ -169,14 +169,14 @@ TEST(GroupedGemm, CommonWidths) {
     return plan::group_form(group_of(DataType::bf16, sizes, letters)).common;
   };
   auto const deep = common({{512, 64, 128}, {1, 64, 128}, {7, 64, 128}}, "tn");
-  EXPECT_EQ(plan::access_of(deep.a), (OperandAccess{Along::depth, 8}));
-  EXPECT_EQ(plan::access_of(deep.b), (OperandAccess{Along::depth, 8}));
+  EXPECT_EQ(plan::access_of(deep.a), (OperandAccess{Along::k, 8}));
+  EXPECT_EQ(plan::access_of(deep.b), (OperandAccess{Along::k, 8}));
   // D is column-major, with 1, 7 and 512 rows: its transpose is computed, whose rows have any alignment.
   EXPECT_TRUE(deep.swapped);
   EXPECT_EQ(deep.d.width, 1);
   EXPECT_EQ(common({{512, 64, 128}, {1, 64, 128}, {16, 64, 128}}, "tn").d.width, 8);
   auto const odd = common({{512, 64, 128}, {8, 64, 20}}, "tn");
-  EXPECT_EQ(plan::access_of(odd.a), (OperandAccess{Along::depth, 4}));
+  EXPECT_EQ(plan::access_of(odd.a), (OperandAccess{Along::k, 4}));
 }
 
 TEST(GroupedGemm, PlansOfAGpu) {

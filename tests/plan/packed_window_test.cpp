@@ -6,7 +6,7 @@
 #include "src/jit/compile.h"
 #include "src/jit/nvrtc.h"
 #include "src/plan/conv/windows/packing.h"
-#include "src/plan/conv/windows/tensor_windows.h"
+#include "src/plan/conv/windows/tma_im2col.h"
 #include "tests/plan/convolution_cases.h"
 
 namespace cosmati {

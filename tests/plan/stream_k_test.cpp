@@ -4,11 +4,11 @@
 #include <vector>
 
 #include "cosmati/gemm/steps.h"
-#include "src/plan/gemm/contenders.h"
 #include "src/plan/gemm/launch.h"
 #include "src/plan/gemm/model.h"
 #include "src/plan/gemm/policies.h"
 #include "src/plan/gemm/tuning.h"
+#include "src/plan/gemm/tuning_candidates.h"
 #include "src/plan/gemm/warp_specialized.h"
 #include "tests/plan/gemm_problem.h"
 
@@ -141,9 +141,9 @@ TEST(StreamK, ALineOfATuningFileTellsIt) {
   line.policy = plan::text_of(plan_of(problem, "medium,partition=stream_k").recipe.policy);
   EXPECT_HAS(line.policy, ",partition=stream_k");
   EXPECT_EQ(plan::policy_of(line).partition, Partition::stream_k);
-  auto const contender = plan::contender_of(problem, gpu_device("h200"), {}, line);
-  ASSERT_EQ(contender.size(), 1U);
-  EXPECT_HAS(contender[0].recipe, "stream-K");
+  auto const candidate = plan::tuning_candidate_of(problem, gpu_device("h200"), {}, line);
+  ASSERT_EQ(candidate.size(), 1U);
+  EXPECT_HAS(candidate[0].recipe, "stream-K");
   line.splits = 2;
   EXPECT_THROW((void)plan::policy_of(line), Error);
   // Lines written before policies had a partition.
@@ -154,8 +154,8 @@ TEST(StreamK, ALineOfATuningFileTellsIt) {
 }
 
 TEST(StreamK, TuneTriesIt) {
-  auto const list = plan::contenders(bf16_product(1536, 1536, 1536), gpu_device("h200"), {});
-  EXPECT_TRUE(std::any_of(list.begin(), list.end(), [](TuningContender const& one) {
+  auto const list = plan::tuning_candidates(bf16_product(1536, 1536, 1536), gpu_device("h200"), {});
+  EXPECT_TRUE(std::any_of(list.begin(), list.end(), [](TuningCandidate const& one) {
     return one.line.policy.ends_with("partition=stream_k");
   }));
 }

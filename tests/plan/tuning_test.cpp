@@ -6,9 +6,9 @@
 
 #include <functional>
 
-#include "src/plan/gemm/contenders.h"
 #include "src/plan/gemm/policies.h"
 #include "src/plan/gemm/tuning.h"
+#include "src/plan/gemm/tuning_candidates.h"
 #include "tests/plan/gemm_problem.h"
 
 namespace cosmati {
@@ -173,7 +173,7 @@ TEST(Tuning, PlansGoByTheLine) {
   EXPECT_EQ(plan.recipe.policy_name, "tuned");
   EXPECT_EQ(plan.recipe.policy.stages, 4);
   EXPECT_EQ(plan.recipe.splits, 1);
-  EXPECT_FALSE(plan.recipe.policy.whole);
+  EXPECT_FALSE(plan.recipe.policy.full_tiles);
   EXPECT_EQ(entry_of(plan, "multistage").note,
             "measured, tuning.txt, line 1: 4096x4096x4096x1 took 200 us, as planned 300 us");
   EXPECT_EQ(entry_of(plan, "warp_specialized").note, "");
@@ -249,36 +249,36 @@ TEST(Tuning, WhatMakesNoKernelAnyLongerIsIgnoredAndTold) {
             std::string::npos);
 }
 
-TEST(Tuning, ContendersAreThePlansOwnAndWhatIsNearIt) {
+TEST(Tuning, CandidatesAreThePlansOwnAndWhatIsNearIt) {
   auto const device = gpu_device("h200");
   for (DataType const type : {DataType::f32, DataType::f64, DataType::bf16, DataType::s8, DataType::e4m3})
     for (Index const m : {1, 64, 1000, 4096}) {
       auto const problem = product(type, is_integer(type) ? DataType::s32 : type, m, 4096, 4096, "tn");
-      auto const list = plan::contenders(problem, device, {});
+      auto const list = plan::tuning_candidates(problem, device, {});
       auto const own = make_plan(problem, device);
       ASSERT_GT(list.size(), 1U);
       EXPECT_LE(list.size(), 24U);
       EXPECT_EQ(list[0].line.policy, plan::text_of(own.recipe.policy));
       EXPECT_EQ(list[0].line.kernel, own.kernel);
       EXPECT_EQ(list[0].line.splits, own.recipe.splits);
-      for (TuningContender const& one : list) {
-        EXPECT_EQ(plan::contender_of(problem, device, {}, one.line).size(), 1U) << one.recipe;
+      for (TuningCandidate const& one : list) {
+        EXPECT_EQ(plan::tuning_candidate_of(problem, device, {}, one.line).size(), 1U) << one.recipe;
         EXPECT_LE(one.predicted_seconds, 3.01 * own.recipe.predicted_seconds) << one.recipe;
       }
-      auto const beside = plan::neighbours(problem, device, {}, list[0].line);
+      auto const beside = plan::neighbors(problem, device, {}, list[0].line);
       EXPECT_GT(beside.size(), 2U);
-      for (TuningContender const& one : beside)
+      for (TuningCandidate const& one : beside)
         EXPECT_FALSE(one.line.policy == list[0].line.policy && one.line.splits == list[0].line.splits);
     }
   PlanOptions one_kernel;
   one_kernel.kernel = "double_buffered";
-  for (TuningContender const& one : plan::contenders(large(), device, one_kernel)) {
+  for (TuningCandidate const& one : plan::tuning_candidates(large(), device, one_kernel)) {
     EXPECT_EQ(one.line.kernel, "double_buffered");
     EXPECT_NE(one.line.problems.find(" only=double_buffered"), std::string::npos);
   }
-  EXPECT_TRUE(plan::contenders(large(0), device, {}).empty());
+  EXPECT_TRUE(plan::tuning_candidates(large(0), device, {}).empty());
   auto const of_fp8 =
-      plan::contenders(product(DataType::e4m3, DataType::bf16, 4096, 4096, 4096, "tn"), device, {});
+      plan::tuning_candidates(product(DataType::e4m3, DataType::bf16, 4096, 4096, 4096, "tn"), device, {});
   ASSERT_FALSE(of_fp8.empty());
   EXPECT_EQ(of_fp8.front().line.kernel, "warp_specialized");
 }

@@ -73,8 +73,8 @@ TEST(WarpSpecialized, OperandsAreCopiedWhereItPays) {
   Plan<GemmProblem> const odd = planned(product(DataType::bf16, DataType::bf16, 4095, 4095, 4095, "tn"));
   EXPECT_EQ(odd.kernel, "warp_specialized");
   for (RepackRecipe const& repack : {odd.recipe.repack_a, odd.recipe.repack_b}) {
-    EXPECT_EQ(repack.from, Along::depth);
-    EXPECT_EQ(repack.to, Along::depth);
+    EXPECT_EQ(repack.from, Along::k);
+    EXPECT_EQ(repack.to, Along::k);
     EXPECT_EQ(repack.width, 1);
     EXPECT_EQ(repack.pitch, 4096);
     EXPECT_EQ(repack.offset % 256, 0u);
@@ -86,8 +86,8 @@ TEST(WarpSpecialized, OperandsAreCopiedWhereItPays) {
   bool const a_is_first = !bytes.recipe.swapped;
   RepackRecipe const& of_a = a_is_first ? bytes.recipe.repack_a : bytes.recipe.repack_b;
   RepackRecipe const& of_b = a_is_first ? bytes.recipe.repack_b : bytes.recipe.repack_a;
-  EXPECT_EQ(of_a.from, Along::outer);
-  EXPECT_EQ(of_a.to, Along::depth);
+  EXPECT_EQ(of_a.from, Along::mn);
+  EXPECT_EQ(of_a.to, Along::k);
   EXPECT_EQ(of_b.bytes, 0u);
   // A small product takes less time than repacking.
   EXPECT_EQ(planned(product(DataType::bf16, DataType::bf16, 63, 63, 63, "tn")).workspace_bytes, 0u);
@@ -197,7 +197,7 @@ TEST(WarpSpecialized, LongExpressionsAndUnalignedResultsAreStaged) {
 TEST(WarpSpecialized, TheTextNamesItsSourcesAndDestination) {
   std::string const text =
       testing::main_text(plan_of(product(DataType::bf16, DataType::bf16, 512, 512, 512, "tn"), "huge"));
-  for (char const* part : {"cosmati/gemm/warp_specialized.h", "TensorSource<bf16, Along::depth>",
+  for (char const* part : {"cosmati/gemm/warp_specialized.h", "TensorSource<bf16, Along::k>",
                            "TensorDestination<bf16>", ".cluster_m = 2", ".ping_pong = false"})
     EXPECT_NE(text.find(part), std::string::npos) << part << " in\n" << text;
 }

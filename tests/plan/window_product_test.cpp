@@ -6,7 +6,7 @@
 #include "cosmati/ops/error.h"
 #include "src/jit/compile.h"
 #include "src/jit/nvrtc.h"
-#include "src/plan/conv/windows/tensor_windows.h"
+#include "src/plan/conv/windows/tma_im2col.h"
 #include "tests/plan/convolution_cases.h"
 
 namespace cosmati {
@@ -57,7 +57,7 @@ TEST(WindowProduct, DataGradientsReadTheirTapsBackward) {
 }
 
 // Strides that leave phases without a tap, and taps with dilation.
-TEST(WindowProduct, PlacesOfStridedDataGradientsShareALaunch) {
+TEST(WindowProduct, PhasesOfStridedDataGradientsShareALaunch) {
   PlanOptions options;
   options.kernel = kernel;
   Geometry strided = windowed_geometries()[1], sparse = strided;
@@ -88,9 +88,9 @@ TEST(WindowProduct, DeepSumsAreSplit) {
   // Each phase has its own flags and sums.
   geometry.k = 264, geometry.c = 72, geometry.h = 9, geometry.w = 11,
   geometry.stride[0] = geometry.stride[1] = 2;
-  auto const places = make_plan(nhwc(data, geometry), emulated_device(), options);
-  EXPECT_GT(places.recipe.product.splits, 1);
-  EXPECT_EQ(places.recipe.launches, 1);
+  auto const phases = make_plan(nhwc(data, geometry), emulated_device(), options);
+  EXPECT_GT(phases.recipe.product.splits, 1);
+  EXPECT_EQ(phases.recipe.launches, 1);
   expect_right(with_epilogue(nhwc(data, geometry)), kernel, options.policy.text);
 }
 

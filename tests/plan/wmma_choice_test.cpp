@@ -62,7 +62,7 @@ TEST(WmmaChoice, IsTakenForTheMembersOfAGroup) {
   EXPECT_EQ(policy.multiply, Multiply::wmma);
   EXPECT_EQ(policy.partition, Partition::tiles);
   EXPECT_EQ(plan.recipe.splits, 1);
-  EXPECT_FALSE(policy.whole);
+  EXPECT_FALSE(policy.full_tiles);
 }
 
 TEST(WmmaChoice, IsNeverFirstWhereMmaIs) {
@@ -143,7 +143,7 @@ void expect_bytes(char const* letters, DataType type, DataType sum) {
 }
 
 TEST(WmmaChoice, SharedBytesAreTheKernels) {
-  constexpr Along outer = Along::outer, depth = Along::depth;
+  constexpr Along outer = Along::mn, depth = Along::k;
   constexpr MainLoop multistage = MainLoop::multistage, buffered = MainLoop::double_buffered;
   // D is column-major, so that the kernel computes the transpose: its A is B.
   expect_bytes<f16, f32, depth, depth, multistage>("tn", DataType::f16, DataType::f32);

@@ -31,7 +31,7 @@ void multiply() {
   std::vector<float> a(m * k, 1), b(n * k, 1), d(m * n);
   std::vector<float> partials(tiles * 32 * 32 + 4);
   std::vector<unsigned long long> flags(tiles);
-  constexpr bool by_depth = along == Along::depth;
+  constexpr bool by_depth = along == Along::k;
   typename Gemm::Params params;
   params.m = m, params.n = n, params.k = k;
   params.a = {a.data(), nullptr, by_depth ? k : 1, by_depth ? 1 : m, 0};
@@ -64,7 +64,7 @@ void multiply_by_tensor_cores() {
   constexpr int m = 40, n = 64, k = 96;
   std::vector<f16> a(m * k, f16(1.0)), b(n * k, f16(1.0));
   std::vector<float> d(m * n);
-  constexpr bool by_depth = along == Along::depth;
+  constexpr bool by_depth = along == Along::k;
   typename Gemm::Params params;
   params.m = m, params.n = n, params.k = k;
   params.a = {a.data(), nullptr, by_depth ? k : 1, by_depth ? 1 : m, 0};
@@ -78,14 +78,14 @@ constexpr MainLoop buffered = MainLoop::double_buffered, multistage = MainLoop::
 constexpr EpilogueSchedule direct = EpilogueSchedule::direct, staged = EpilogueSchedule::staged;
 
 race::Registered const kernels[] = {
-    {"clean_gemm_double_buffered", [] { multiply<buffered, direct, Along::depth>(); }},
-    {"clean_gemm_double_buffered_staged", [] { multiply<buffered, staged, Along::outer>(); }},
-    {"clean_gemm_multistage", [] { multiply<multistage, direct, Along::outer>(); }},
-    {"clean_gemm_multistage_staged", [] { multiply<multistage, staged, Along::depth>(); }},
-    {"clean_gemm_stream_k", [] { multiply<multistage, staged, Along::depth, Partition::stream_k>(); }},
-    {"clean_gemm_tensor_cores", [] { multiply_by_tensor_cores<Along::depth>(); }},
-    {"clean_gemm_tensor_cores_transposed", [] { multiply_by_tensor_cores<Along::outer>(); }},
-    {"clean_gemm_wmma", [] { multiply_by_tensor_cores<Along::outer, Multiply::wmma>(); }},
+    {"clean_gemm_double_buffered", [] { multiply<buffered, direct, Along::k>(); }},
+    {"clean_gemm_double_buffered_staged", [] { multiply<buffered, staged, Along::mn>(); }},
+    {"clean_gemm_multistage", [] { multiply<multistage, direct, Along::mn>(); }},
+    {"clean_gemm_multistage_staged", [] { multiply<multistage, staged, Along::k>(); }},
+    {"clean_gemm_stream_k", [] { multiply<multistage, staged, Along::k, Partition::stream_k>(); }},
+    {"clean_gemm_tensor_cores", [] { multiply_by_tensor_cores<Along::k>(); }},
+    {"clean_gemm_tensor_cores_transposed", [] { multiply_by_tensor_cores<Along::mn>(); }},
+    {"clean_gemm_wmma", [] { multiply_by_tensor_cores<Along::mn, Multiply::wmma>(); }},
 };
 
 }  // namespace

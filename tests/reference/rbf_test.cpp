@@ -63,7 +63,7 @@ struct RbfCase {
   Tensor x, centres, labels, distances, ddistances, loss, dx, dcentres;
   RbfProblem problem;
 
-  RbfCase(unsigned seed, Index features, bool labelled, double rubbish) {
+  RbfCase(unsigned seed, Index features, bool labeled, double rubbish) {
     Random random(seed);
     Index const n = random.between(1, 3), classes = random.between(1, 4);
     x = random.tensor({n, features});
@@ -77,7 +77,7 @@ struct RbfCase {
     dcentres = random.tensor(centres.shape());
     problem.x = x.description();
     problem.centres = centres.description();
-    if (labelled) problem.labels = labels.description();
+    if (labeled) problem.labels = labels.description();
     problem.loss = loss.description();
     problem.rubbish = rubbish;
   }

@@ -45,7 +45,7 @@ int wavefronts(std::vector<Access> const& lanes) {
   return total;
 }
 
-int least_wavefronts(std::vector<Access> const& lanes) {
+int min_wavefronts(std::vector<Access> const& lanes) {
   int const bytes = lanes.front().bytes * static_cast<int>(lanes.size());
   return std::max(1, (bytes + 127) / 128);
 }
@@ -109,7 +109,7 @@ TEST(BankConflicts, FragmentsAreReadWithoutAny) {
               lanes.push_back(
                   {address_of(1, outer, c.pack_bytes, operand.block), line.vector * c.pack_bytes});
             }
-            EXPECT_LE(wavefronts(lanes), least_wavefronts(lanes)) << named.name << ' ' << name_of(c.sum);
+            EXPECT_LE(wavefronts(lanes), min_wavefronts(lanes)) << named.name << ' ' << name_of(c.sum);
           }
       }
 }
@@ -118,7 +118,7 @@ TEST(BankConflicts, FragmentsAreReadWithoutAny) {
 std::vector<Access> stores_of(ItemShape const& shape, ItemPlace const& place, Along along, int pack_depth,
                               Case const& c, int extent) {
   int const row = place.depth / pack_depth;
-  if (along == Along::outer)
+  if (along == Along::mn)
     return {{address_of(row, place.outer, c.pack_bytes, extent), shape.item_outer * c.pack_bytes}};
   std::vector<Access> list;
   for (int p = 0; p < shape.item_depth / pack_depth; ++p)
@@ -130,7 +130,7 @@ TEST(BankConflicts, TilesAreWrittenWithoutAny) {
   for (Case const& both : cases)
     for (plan::NamedPolicy const& named : plan::named_policies(both.main_loop, both.multiply, both.sum))
       for (Operand const& operand : operands_of(named.policy))
-        for (Along along : {Along::outer, Along::depth}) {
+        for (Along along : {Along::mn, Along::k}) {
           Case const c = of_operand(both, operand);
           for (int width = 1; width * c.element_bytes <= 16; width *= 2) {
             bool const copies = c.main_loop == MainLoop::multistage;
@@ -146,9 +146,9 @@ TEST(BankConflicts, TilesAreWrittenWithoutAny) {
                 for (std::size_t s = 0; s < stores.size(); ++s) by_store[s].push_back(stores[s]);
               }
               for (auto const& lanes : by_store)
-                EXPECT_LE(wavefronts(lanes), least_wavefronts(lanes))
+                EXPECT_LE(wavefronts(lanes), min_wavefronts(lanes))
                     << named.name << ' ' << name_of(c.sum) << " along "
-                    << (along == Along::depth ? "k" : "m or n") << " by " << width << ", " << c.element_bytes
+                    << (along == Along::k ? "k" : "m or n") << " by " << width << ", " << c.element_bytes
                     << " bytes";
             }
           }
@@ -191,20 +191,20 @@ void expect_swizzle(int rows_in_turn) {
 }
 
 TEST(BankConflicts, SwizzledTilesHaveNone) {
-  expect_swizzle<SwizzledTile<f16, Along::depth, 32, 128>>(8);
-  expect_swizzle<SwizzledTile<f16, Along::depth, 64, 64>>(8);
-  expect_swizzle<SwizzledTile<f16, Along::depth, 16, 64>>(8);
-  expect_swizzle<SwizzledTile<f16, Along::outer, 32, 128>>(8);
-  expect_swizzle<SwizzledTile<f16, Along::outer, 32, 32>>(8);
-  expect_swizzle<SwizzledTile<s8, Along::depth, 64, 256>>(8);
-  expect_swizzle<SwizzledTile<tf32, Along::depth, 16, 128>>(8);
-  expect_swizzle<SwizzledTile<tf32, Along::outer, 16, 128>>(4);
+  expect_swizzle<SwizzledTile<f16, Along::k, 32, 128>>(8);
+  expect_swizzle<SwizzledTile<f16, Along::k, 64, 64>>(8);
+  expect_swizzle<SwizzledTile<f16, Along::k, 16, 64>>(8);
+  expect_swizzle<SwizzledTile<f16, Along::mn, 32, 128>>(8);
+  expect_swizzle<SwizzledTile<f16, Along::mn, 32, 32>>(8);
+  expect_swizzle<SwizzledTile<s8, Along::k, 64, 256>>(8);
+  expect_swizzle<SwizzledTile<tf32, Along::k, 16, 128>>(8);
+  expect_swizzle<SwizzledTile<tf32, Along::mn, 16, 128>>(4);
 }
 
 // The loads of the warps of a warpgroup from an M-major tile: every load of every warp, and that each
 // register then holds the element that wgmma requires.
 TEST(BankConflicts, OperandsOnTheirWayToRegistersHaveNone) {
-  using Tile = TensorTile<tf32, Along::outer, 32, 128>;
+  using Tile = TensorTile<tf32, Along::mn, 32, 128>;
   using Reader = OuterFragmentReader<Tile>;
   for (int first = 0; first < 128; first += 16)
     for (int load = 0; load < 4; ++load) {
@@ -228,9 +228,9 @@ void expect_stores_along_m() {
     p.main_loop = MainLoop::warp_specialized, p.multiply = Multiply::wgmma;
     return p;
   }();
-  using Source = TensorSource<tf32, Along::depth>;
+  using Source = TensorSource<tf32, Along::k>;
   using Store = EpilogueScheduleOf<EpilogueSchedule::direct, WarpgroupProduct<policy, Source, Source, float>,
-                                   IdentityEpilogue<float>, TensorDestination<Result, Along::outer>>;
+                                   IdentityEpilogue<float>, TensorDestination<Result, Along::mn>>;
   std::set<int> bytes;
   for (int n = 0; n < Store::columns; n += 8)
     for (int m : {0, 8})
@@ -241,7 +241,7 @@ void expect_stores_along_m() {
           lanes.push_back({Store::offset(m + lane / 4, column), static_cast<int>(sizeof(Result))});
           bytes.insert(lanes.back().address);
         }
-        EXPECT_EQ(wavefronts(lanes), least_wavefronts(lanes)) << n << ' ' << m << ' ' << second;
+        EXPECT_EQ(wavefronts(lanes), min_wavefronts(lanes)) << n << ' ' << m << ' ' << second;
       }
   EXPECT_EQ(static_cast<int>(bytes.size()), 16 * Store::columns);
 }
@@ -256,7 +256,7 @@ TEST(BankConflicts, ResultsAlongMAreStoredWithoutAny) {
 template <class Tile>
 std::vector<Access> wmma_access(int line, int byte) {
   std::vector<Access> lanes;
-  bool const deep = Tile::along == Along::depth;
+  bool const deep = Tile::along == Along::k;
   if (Tile::size == 2 || (Tile::size == 1 && deep)) {
     for (int lane = 0; lane < 8; ++lane) lanes.push_back({(line + lane) * Tile::pitch + byte, 16});
     return lanes;
@@ -271,11 +271,11 @@ std::vector<Access> wmma_access(int line, int byte) {
 }
 
 template <class Tile>
-void expect_padded(int most_wavefronts) {
+void expect_padded(int max_wavefronts) {
   for (int line = 0; line + 16 <= Tile::lines; line += 8)
     for (int byte = 0; byte + 8 * Tile::size <= Tile::line_bytes; byte += 16) {
       auto const lanes = wmma_access<Tile>(line, byte);
-      EXPECT_EQ(wavefronts(lanes), most_wavefronts) << line << ' ' << byte;
+      EXPECT_EQ(wavefronts(lanes), max_wavefronts) << line << ' ' << byte;
     }
   for (int bytes : {16, 8, 4, 2, 1}) {
     if (bytes < Tile::size) continue;
@@ -289,23 +289,23 @@ void expect_padded(int most_wavefronts) {
         ++hits.at(static_cast<std::size_t>((place.line * Tile::line_bytes + place.byte) / bytes));
         lanes.push_back({place.line * Tile::pitch + place.byte, bytes});
       }
-      EXPECT_EQ(wavefronts(lanes), least_wavefronts(lanes)) << bytes << ' ' << first;
+      EXPECT_EQ(wavefronts(lanes), min_wavefronts(lanes)) << bytes << ' ' << first;
     }
     EXPECT_EQ(hits, std::vector<int>(hits.size(), 1)) << bytes;
   }
 }
 
 TEST(BankConflicts, PaddedTilesHaveNone) {
-  expect_padded<PaddedTile<f16, Along::depth, 32, 128>>(1);
-  expect_padded<PaddedTile<bf16, Along::depth, 64, 64>>(1);
-  expect_padded<PaddedTile<f16, Along::outer, 32, 128>>(1);
-  expect_padded<PaddedTile<f16, Along::outer, 32, 32>>(1);
-  expect_padded<PaddedTile<s8, Along::depth, 64, 256>>(1);
-  expect_padded<PaddedTile<tf32, Along::depth, 16, 128>>(1);
-  expect_padded<PaddedTile<tf32, Along::outer, 16, 64>>(1);
-  expect_padded<PaddedTile<f64, Along::depth, 8, 64>>(2);  // 256 bytes
-  expect_padded<PaddedTile<f64, Along::outer, 16, 128>>(2);
-  expect_padded<PaddedTile<s8, Along::outer, 64, 128>>(2);  // the only layout that no padding helps
+  expect_padded<PaddedTile<f16, Along::k, 32, 128>>(1);
+  expect_padded<PaddedTile<bf16, Along::k, 64, 64>>(1);
+  expect_padded<PaddedTile<f16, Along::mn, 32, 128>>(1);
+  expect_padded<PaddedTile<f16, Along::mn, 32, 32>>(1);
+  expect_padded<PaddedTile<s8, Along::k, 64, 256>>(1);
+  expect_padded<PaddedTile<tf32, Along::k, 16, 128>>(1);
+  expect_padded<PaddedTile<tf32, Along::mn, 16, 64>>(1);
+  expect_padded<PaddedTile<f64, Along::k, 8, 64>>(2);  // 256 bytes
+  expect_padded<PaddedTile<f64, Along::mn, 16, 128>>(2);
+  expect_padded<PaddedTile<s8, Along::mn, 64, 128>>(2);  // the only layout that no padding helps
 }
 
 // wmma.store: two adjacent elements in eight rows by four columns.
@@ -315,7 +315,7 @@ TEST(BankConflicts, RowsOfFragmentsAreStoredWithoutAny) {
       std::vector<Access> lanes;
       for (int lane = 0; lane < 32; ++lane)
         lanes.push_back({(lane / 4 * padded_sums(columns) + lane % 4 * 2) * bytes, 2 * bytes});
-      EXPECT_EQ(wavefronts(lanes), least_wavefronts(lanes)) << columns << ' ' << bytes;
+      EXPECT_EQ(wavefronts(lanes), min_wavefronts(lanes)) << columns << ' ' << bytes;
     }
 }
 
@@ -330,7 +330,7 @@ TEST(BankConflicts, AreCounted) {
 }
 
 TEST(Items, CoverEveryPackOfATileOnce) {
-  for (Along along : {Along::outer, Along::depth})
+  for (Along along : {Along::mn, Along::k})
     for (int pack_depth : {1, 4})
       for (int width : {1, 2, 4, 8})
         for (int depth : {8 * pack_depth, 16 * pack_depth, 32 * pack_depth})

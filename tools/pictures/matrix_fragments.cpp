@@ -20,7 +20,7 @@ struct Case {
   using Element = Element_;
   using Sum = Sum_;
   static constexpr GemmPolicy policy = policy_;
-  using Source = StridedSource<Element, Along::depth, 16 / static_cast<int>(sizeof(Element))>;
+  using Source = StridedSource<Element, Along::k, 16 / static_cast<int>(sizeof(Element))>;
   using Path = MultiplyPath<policy, Source, Source, Sum>;
   static constexpr int depth = policy.block_k, packs = Path::packs_deep;
   static constexpr int rows = policy.block_m, columns = policy.block_n;

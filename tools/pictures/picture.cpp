@@ -17,9 +17,9 @@ constexpr char style[] =
     ".t{font-size:13px;font-weight:bold}.w text{fill:#fff;font-weight:bold}path{stroke:#666;stroke-width:.7}"
     ".f{fill:none;stroke:#111;stroke-width:1.6}.l{fill:none;stroke:#111;stroke-width:1}";
 
-constexpr char const* colour(Fill fill) {
-  constexpr char const* colours[] = {"#ffffff", "#cfe4f5", "#fbd9a6", "#bdbdbd", "#12436d"};
-  return colours[static_cast<int>(fill)];
+constexpr char const* color(Fill fill) {
+  constexpr char const* colors[] = {"#ffffff", "#cfe4f5", "#fbd9a6", "#bdbdbd", "#12436d"};
+  return colors[static_cast<int>(fill)];
 }
 
 // A letter is about six units wide.
@@ -71,7 +71,7 @@ std::string Picture::finish(int width, int height) const {
       width, height, escaped(title_), escaped(description_), style);
   file += fmt::format("<text class=\"t\" x=\"12\" y=\"22\">{}</text>\n", escaped(title_));
   for (auto const& [fill, shapes] : shapes_)
-    file += fmt::format("<path fill=\"{}\" d=\"{}\"/>\n", colour(fill), shapes);
+    file += fmt::format("<path fill=\"{}\" d=\"{}\"/>\n", color(fill), shapes);
   for (auto const& [fill, words] : words_)
     file += fmt::format("<g class=\"m{}\">\n{}</g>\n", fill == Fill::dark ? " w" : "", words);
   if (!frames_.empty()) file += fmt::format("<path class=\"f\" d=\"{}\"/>\n", frames_);

@@ -8,7 +8,7 @@ namespace cosmati::pictures {
 
 // The colors differ in lightness as well as in hue, for gray printing and color blindness; text on `dark` is
 // white.
-enum class Fill { white, pale, warm, grey, dark };
+enum class Fill { white, pale, warm, gray, dark };
 
 enum class Anchor { start, middle, end };
 

@@ -58,15 +58,15 @@ std::string swizzled_tiles() {
                "r3 c1: chunk 1 of row 3. Dark: what is read at a time, in 32 different banks; orange: what "
                "is read next.");
   int y = 62;
-  y = panel<SwizzledTile<f16, Along::depth, 16, 8>>(picture, y, "Rows of 32 bytes (f16 along k, block_k 16)",
-                                                    8, 8, 1);
-  y = panel<SwizzledTile<f16, Along::depth, 32, 8>>(picture, y, "Rows of 64 bytes (f16 along k, block_k 32)",
-                                                    8, 8, 1);
-  y = panel<SwizzledTile<f16, Along::depth, 64, 8>>(picture, y, "Rows of 128 bytes (f16 along k, block_k 64)",
-                                                    8, 8, 1);
-  y = panel<SwizzledTile<f16, Along::outer, 8, 128>>(
+  y = panel<SwizzledTile<f16, Along::k, 16, 8>>(picture, y, "Rows of 32 bytes (f16 along k, block_k 16)", 8,
+                                                8, 1);
+  y = panel<SwizzledTile<f16, Along::k, 32, 8>>(picture, y, "Rows of 64 bytes (f16 along k, block_k 32)", 8,
+                                                8, 1);
+  y = panel<SwizzledTile<f16, Along::k, 64, 8>>(picture, y, "Rows of 128 bytes (f16 along k, block_k 64)", 8,
+                                                8, 1);
+  y = panel<SwizzledTile<f16, Along::mn, 8, 128>>(
       picture, y, "Rows of 256 bytes (f16 along m or n, 128 of them)", 8, 8, 1);
-  y = panel<SwizzledTile<tf32, Along::outer, 8, 32>>(
+  y = panel<SwizzledTile<tf32, Along::mn, 8, 32>>(
       picture, y, "Rows of 128 bytes of tf32 along m or n: four depths by eight columns at a time", 8, 4, 2);
   return picture.finish(540, y - 12);
 }

@@ -12,8 +12,7 @@ namespace {
 
 constexpr GemmPolicy policy{
     .block_m = 128, .block_n = 128, .block_k = 8, .warp_m = 32, .warp_n = 64, .thread_m = 8, .thread_n = 8};
-using Path =
-    MultiplyPath<policy, StridedSource<f32, Along::depth, 4>, StridedSource<f32, Along::outer, 4>, f32>;
+using Path = MultiplyPath<policy, StridedSource<f32, Along::k, 4>, StridedSource<f32, Along::mn, 4>, f32>;
 
 constexpr int left = 40, width = 30, height = 20;
 
@@ -62,7 +61,7 @@ void draw_reads(Picture& picture, int top, LinePartition const& partition, bool 
       bool const conflict = places[group].size() > 1;
       sixteen_bytes(picture, y, 16 * group,
                     lanes[group].empty() ? Fill::white
-                    : conflict           ? Fill::grey
+                    : conflict           ? Fill::gray
                     : first == 0         ? Fill::pale
                                          : Fill::warm,
                     conflict ? "conflict" : lanes[group]);

@@ -15,9 +15,8 @@ constexpr unsigned start_address = 0x2400;  // start address in the descriptors 
 
 template <class Tile>
 unsigned long long descriptor_of() {
-  return matrix_descriptor(start_address,
-                           strides_of_tile(Tile::box.rows, Tile::along == Along::outer, Tile::swizzle),
-                           Tile::swizzle);
+  return matrix_descriptor(
+      start_address, strides_of_tile(Tile::box.rows, Tile::along == Along::mn, Tile::swizzle), Tile::swizzle);
 }
 
 // The lowest and the highest bit of a field.
@@ -114,19 +113,19 @@ std::string matrix_descriptors() {
   for (int i = 0; i < 7; ++i)
     picture.text(ends[i], y, i == 0 ? Anchor::start : Anchor::end, heads[i], Size::small);
   picture.line(12, y + 5, 530, y + 5);
-  table_row<TensorTile<bf16, Along::depth, 64, 128>>(picture, y += 20, "bf16 64 x 128, along k");
-  table_row<TensorTile<bf16, Along::depth, 32, 128>>(picture, y += 16, "bf16 32 x 128, along k");
-  table_row<TensorTile<bf16, Along::outer, 64, 128>>(picture, y += 16, "bf16 64 x 128, along m or n");
-  table_row<TensorTile<tf32, Along::depth, 32, 256>>(picture, y += 16, "tf32 32 x 256, along k");
-  table_row<TensorTile<e4m3, Along::depth, 128, 128>>(picture, y += 16, "e4m3, s8 128 x 128, along k");
+  table_row<TensorTile<bf16, Along::k, 64, 128>>(picture, y += 20, "bf16 64 x 128, along k");
+  table_row<TensorTile<bf16, Along::k, 32, 128>>(picture, y += 16, "bf16 32 x 128, along k");
+  table_row<TensorTile<bf16, Along::mn, 64, 128>>(picture, y += 16, "bf16 64 x 128, along m or n");
+  table_row<TensorTile<tf32, Along::k, 32, 256>>(picture, y += 16, "tf32 32 x 256, along k");
+  table_row<TensorTile<e4m3, Along::k, 128, 128>>(picture, y += 16, "e4m3, s8 128 x 128, along k");
   picture.text(12, y += 20, Anchor::start,
                "All in bytes; tiles here start at 0x2400. 32 B of k, 64 outer: how far the start moves to "
                "the next of these.",
                Size::small);
   picture.text(12, y += 28, Anchor::start, "bf16 64 x 64 along k: blocks of 8 rows");
   picture.text(268, y, Anchor::start, "bf16 64 x 128 along m or n: blocks of 8 depths");
-  draw_blocks<TensorTile<bf16, Along::depth, 64, 64>>(picture, 90, y + 24, "rows", "k");
-  draw_blocks<TensorTile<bf16, Along::outer, 64, 128>>(picture, 350, y + 24, "k", "m or n");
+  draw_blocks<TensorTile<bf16, Along::k, 64, 64>>(picture, 90, y + 24, "rows", "k");
+  draw_blocks<TensorTile<bf16, Along::mn, 64, 128>>(picture, 350, y + 24, "k", "m or n");
   picture.text(12, y + 188, Anchor::start,
                "From the dark block, stride leads down to the blue one, leading to the right, to the orange "
                "one (not used along k).",
@@ -144,8 +143,7 @@ std::string warpgroup_accumulators() {
                               .thread_n = 4,
                               .main_loop = MainLoop::warp_specialized,
                               .multiply = Multiply::wgmma};
-  using Product =
-      WarpgroupProduct<policy, TensorSource<bf16, Along::depth>, TensorSource<bf16, Along::depth>, float>;
+  using Product = WarpgroupProduct<policy, TensorSource<bf16, Along::k>, TensorSource<bf16, Along::k>, float>;
   constexpr int left = 44, top = 74, width = 60, height = 17, shown = 5;
   Picture picture("wgmma: 64 rows by n columns of sums, in 128 threads",
                   "Which thread of a warpgroup holds which sums, in which registers.");
@@ -180,7 +178,7 @@ std::string warpgroup_accumulators() {
   for (int warp = 1; warp < 4; ++warp, y += 22) {
     ThreadPlace const first = Product::place(32 * warp), last = Product::place(32 * warp + 31);
     picture.cell(
-        left, y, 8 * width, 20, Fill::grey,
+        left, y, 8 * width, 20, Fill::gray,
         fmt::format("warp {}: rows {} to {}, in threads {} to {} likewise", warp,
                     Product::partition_m.position(first.warp_m, first.lane_m, 0),
                     Product::partition_m.position(last.warp_m, last.lane_m, 1), 32 * warp, 32 * warp + 31));

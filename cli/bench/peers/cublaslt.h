@@ -29,11 +29,11 @@ enum class Number : unsigned {  // cudaDataType
 enum class ProductAttribute : unsigned { transposed_a = 3, transposed_b = 4, fast_sums = 25 };
 enum class MatrixAttribute : unsigned { batch_count = 5, batch_stride = 6, batch_mode = 8 };
 enum class PreferenceAttribute : unsigned {
-  most_workspace_bytes = 1,
-  least_alignment_a = 5,
-  least_alignment_b = 6,
-  least_alignment_c = 7,
-  least_alignment_d = 8
+  max_workspace_bytes = 1,
+  min_alignment_a = 5,
+  min_alignment_b = 6,
+  min_alignment_c = 7,
+  min_alignment_d = 8
 };
 constexpr std::uint32_t batch_by_pointers = 1;                         // cublasLtBatchMode_t
 constexpr std::int32_t operation_plain = 0, operation_transposed = 1;  // cublasOperation_t

@@ -108,7 +108,7 @@ CublasLtPeer::CublasLtPeer(PeerProblem const& problem, int ordinal)
       d_(nullptr, library_.cublasLtMatrixLayoutDestroy),
       refusal_(violation(problem)) {
   if (!refusal_.empty()) return;
-  workspace_ = cuda::DeviceBuffer(ordinal, most_workspace_bytes);
+  workspace_ = cuda::DeviceBuffer(ordinal, max_workspace_bytes);
   try {
     describe(problem);
     ask_heuristics(problem);
@@ -164,19 +164,19 @@ void CublasLtPeer::ask_heuristics(PeerProblem const& problem) {
         library_.cublasLtMatmulPreferenceSetAttribute(preference.get(), attribute, &value, sizeof value));
   };
   using Attribute = cublaslt::PreferenceAttribute;
-  prefer(Attribute::most_workspace_bytes, std::uint64_t{most_workspace_bytes});
+  prefer(Attribute::max_workspace_bytes, std::uint64_t{max_workspace_bytes});
   auto const prefer_alignment = [&](Attribute attribute, PeerMatrix const& place) {
     if (place.alignment > 0) prefer(attribute, static_cast<std::uint32_t>(place.alignment));
   };
-  prefer_alignment(Attribute::least_alignment_a, problem.place_a);
-  prefer_alignment(Attribute::least_alignment_b, problem.place_b);
-  prefer_alignment(Attribute::least_alignment_c, problem.place_d);
-  prefer_alignment(Attribute::least_alignment_d, problem.place_d);
-  found_.resize(most_algorithms);
+  prefer_alignment(Attribute::min_alignment_a, problem.place_a);
+  prefer_alignment(Attribute::min_alignment_b, problem.place_b);
+  prefer_alignment(Attribute::min_alignment_c, problem.place_d);
+  prefer_alignment(Attribute::min_alignment_d, problem.place_d);
+  found_.resize(max_algorithms);
   int count = 0;
   Status const status = library_.cublasLtMatmulAlgoGetHeuristic(
       context_.get(), product_.get(), a_.get(), b_.get(), c_.get(), d_.get(), preference.get(),
-      most_algorithms, found_.data(), &count);
+      max_algorithms, found_.data(), &count);
   found_.resize(static_cast<std::size_t>(status == Status::success ? count : 0));
   std::erase_if(found_, [](cublaslt::Heuristic const& one) { return one.state != Status::success; });
   if (found_.empty())
@@ -192,7 +192,7 @@ void CublasLtPeer::run(int algorithm, void const* a, void const* b, void const* 
       "cublasLtMatmul",
       library_.cublasLtMatmul(context_.get(), product_.get(), alpha_.bytes, a, a_.get(), b, b_.get(),
                               beta_.bytes, source, c_.get(), d, d_.get(), &chosen.algorithm,
-                              workspace_.data(), most_workspace_bytes, cuda::handle_of(stream)));
+                              workspace_.data(), max_workspace_bytes, cuda::handle_of(stream)));
 }
 
 }  // namespace cosmati::cli

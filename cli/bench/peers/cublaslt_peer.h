@@ -17,8 +17,8 @@ namespace cosmati::cli {
 // current context.
 class CublasLtPeer {
  public:
-  static constexpr int most_algorithms = 8;
-  static constexpr std::size_t most_workspace_bytes = std::size_t{64} << 20;
+  static constexpr int max_algorithms = 8;
+  static constexpr std::size_t max_workspace_bytes = std::size_t{64} << 20;
 
   // Queries the heuristics if the library supports such products at all. Throws Error(unavailable) if the
   // library is not installed.

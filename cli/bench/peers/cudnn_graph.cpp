@@ -16,8 +16,8 @@ using cudnn::NumericalNote;
 using cudnn::ObjectKind;
 
 constexpr std::int64_t id_of_x = 1, id_of_w = 2, id_of_y = 3;
-constexpr std::size_t most_knobs = 64;  // cuDNN 9 has 44 kinds of knobs
-constexpr std::size_t most_notes = 32;
+constexpr std::size_t max_knobs = 64;  // cuDNN 9 has 44 kinds of knobs
+constexpr std::size_t max_notes = 32;
 
 // The attribute names of one direction.
 struct OperationAttributes {
@@ -78,7 +78,7 @@ std::vector<CudnnObject> objects_of(CudnnObject const& owner, Attribute attribut
 std::string name_of_engine(CudnnObject const& configuration, CudnnObject const& engine) {
   std::string name = "engine " + std::to_string(engine.integer(Attribute::engine_index));
   for (CudnnObject const& knob :
-       objects_of(configuration, Attribute::configuration_knobs, ObjectKind::knob_choice, most_knobs)) {
+       objects_of(configuration, Attribute::configuration_knobs, ObjectKind::knob_choice, max_knobs)) {
     std::int32_t kind = 0;
     (void)knob.get(Attribute::knob_kind, ElementKind::knob, 1, &kind);
     name += " k" + std::to_string(kind) + '=' + std::to_string(knob.integer(Attribute::knob_value));
@@ -191,10 +191,10 @@ void CudnnGraph::describe_operation() const {
 // Tensor cores round f32 factors to TF32, and some engines narrow their inputs; neither is allowed unless the
 // type permits it.
 bool CudnnGraph::allows(CudnnObject const& engine) const {
-  NumericalNote notes[most_notes] = {};
+  NumericalNote notes[max_notes] = {};
   std::int64_t const count =
-      engine.get(Attribute::engine_numerical_notes, ElementKind::numerical_note, most_notes, notes);
-  std::span<NumericalNote const> const known(notes, std::min(static_cast<std::size_t>(count), most_notes));
+      engine.get(Attribute::engine_numerical_notes, ElementKind::numerical_note, max_notes, notes);
+  std::span<NumericalNote const> const known(notes, std::min(static_cast<std::size_t>(count), max_notes));
   auto const has = [&](NumericalNote note) {
     return std::find(known.begin(), known.end(), note) != known.end();
   };
@@ -214,13 +214,13 @@ std::string CudnnGraph::Plans::reason() const {
   return text.empty() ? "the heuristics propose no plan" : text;
 }
 
-CudnnGraph::Plans CudnnGraph::plans(std::size_t most_bytes, int most_plans) const {
+CudnnGraph::Plans CudnnGraph::plans(std::size_t max_bytes, int max_plans) const {
   Plans result;
   std::set<std::string> seen;
-  auto const most = static_cast<std::size_t>(most_plans);
+  auto const most = static_cast<std::size_t>(max_plans);
   std::size_t const kept_for_fallback = most / 6;
   for (HeuristicMode const mode : {HeuristicMode::a, HeuristicMode::b, HeuristicMode::fallback}) try {
-      add_plans(mode, most_bytes, mode == HeuristicMode::fallback ? most : most - kept_for_fallback, seen,
+      add_plans(mode, max_bytes, mode == HeuristicMode::fallback ? most : most - kept_for_fallback, seen,
                 result);
     } catch (Error const& error) {  // another mode may succeed
       if (error.code() != ErrorCode::system) throw;
@@ -229,7 +229,7 @@ CudnnGraph::Plans CudnnGraph::plans(std::size_t most_bytes, int most_plans) cons
   return result;
 }
 
-void CudnnGraph::add_plans(HeuristicMode mode, std::size_t most_bytes, std::size_t most_plans,
+void CudnnGraph::add_plans(HeuristicMode mode, std::size_t max_bytes, std::size_t max_plans,
                            std::set<std::string>& seen, Plans& result) const {
   CudnnObject const heuristics(ObjectKind::engine_heuristics);
   heuristics.set(Attribute::heuristics_graph, graph_);
@@ -240,7 +240,7 @@ void CudnnGraph::add_plans(HeuristicMode mode, std::size_t most_bytes, std::size
   for (CudnnObject& configuration :
        objects_of(heuristics, Attribute::heuristics_results, ObjectKind::engine_configuration,
                   static_cast<std::size_t>(offered))) {
-    if (result.plans.size() >= most_plans) return;
+    if (result.plans.size() >= max_plans) return;
     std::string name;
     auto const leave_out = [&](int& count, std::string const& reason, std::size_t bytes = 0) {
       ++count;
@@ -261,9 +261,9 @@ void CudnnGraph::add_plans(HeuristicMode mode, std::size_t most_bytes, std::size
       if (device_ != nullptr) plan.set(Attribute::plan_device, *device_);
       plan.finalize();
       auto const bytes = static_cast<std::size_t>(plan.integer(Attribute::plan_workspace_bytes));
-      if (bytes > most_bytes) {
+      if (bytes > max_bytes) {
         leave_out(result.too_large,
-                  "it needs more than the " + std::to_string(most_bytes) + " bytes of workspace available",
+                  "it needs more than the " + std::to_string(max_bytes) + " bytes of workspace available",
                   bytes);
         continue;
       }

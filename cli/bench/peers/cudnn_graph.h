@@ -85,9 +85,9 @@ class CudnnGraph {
   CudnnGraph(cudnn::Context* context, CudnnConvolution const& convolution, std::int64_t alignment,
              CudnnObject const* device = nullptr);
 
-  // Returns at most `most_plans` plans whose workspace is at most `most_bytes`; a sixth of them is reserved
+  // Returns at most `max_plans` plans whose workspace is at most `max_bytes`; a sixth of them is reserved
   // for the fallback list.
-  Plans plans(std::size_t most_bytes, int most_plans) const;
+  Plans plans(std::size_t max_bytes, int max_plans) const;
 
   // Makes the pointers and workspace of a run; reusable as long as the arrays exist.
   static CudnnObject variant_pack(CudnnArrays const& arrays, void* workspace);
@@ -98,7 +98,7 @@ class CudnnGraph {
   void describe_convolution() const;
   void describe_operation() const;
   bool allows(CudnnObject const& engine) const;
-  void add_plans(cudnn::HeuristicMode mode, std::size_t most_bytes, std::size_t most_plans,
+  void add_plans(cudnn::HeuristicMode mode, std::size_t max_bytes, std::size_t max_plans,
                  std::set<std::string>& seen, Plans& result) const;
 
   cudnn::Context* context_;

@@ -108,13 +108,13 @@ CudnnLegacy::Owned<cudnn::ConvolutionDescriptor> CudnnLegacy::with_math(Math mat
 
 std::vector<CudnnLegacy::Algorithm> CudnnLegacy::find(CudnnArrays const& arrays, void* workspace,
                                                       std::size_t bytes, int most) const {
-  constexpr int most_found = 32;
-  cudnn::Performance found[most_found] = {};
+  constexpr int max_found = 32;
+  cudnn::Performance found[max_found] = {};
   int count = 0;
   Math const widest = widest_math(asked_.type);
   auto const convolved = with_math(widest);
   auto const ask = [&](char const* call, auto function, auto... arguments) {
-    cudnn::check(call, function(context_, arguments..., most_found, &count, found, workspace, bytes));
+    cudnn::check(call, function(context_, arguments..., max_found, &count, found, workspace, bytes));
   };
   switch (asked_.direction) {
     case ConvolutionDirection::data:

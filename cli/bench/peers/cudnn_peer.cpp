@@ -234,11 +234,11 @@ std::int64_t CudnnPeer::alignment_of(Arrangement const& one) const {
   return static_cast<std::int64_t>(bits & (~bits + 1));
 }
 
-std::vector<CudnnGraph::Plan> CudnnPeer::plans_of(Arrangement const& one, std::size_t most_bytes) {
+std::vector<CudnnGraph::Plan> CudnnPeer::plans_of(Arrangement const& one, std::size_t max_bytes) {
   std::vector<CudnnGraph::Plan> plans;
   if (one.graph == nullptr) return plans;
   attempt(one, "graph", [&] {
-    CudnnGraph::Plans found = one.graph->plans(most_bytes, most_plans);
+    CudnnGraph::Plans found = one.graph->plans(max_bytes, max_plans);
     plans = std::move(found.plans);
     for (CudnnGraph::Plans::LeftOut const& other : found.left_out)
       left_out_.push_back(
@@ -256,7 +256,7 @@ std::vector<CudnnPeer::Choice> CudnnPeer::legacy_choices() {
     if (one.legacy == nullptr) continue;
     attempt(one, "legacy", [&] {
       for (CudnnLegacy::Algorithm& algorithm :
-           one.legacy->find(arrays_of(one, 0), workspace_.data(), legacy_bytes_, most_algorithms))
+           one.legacy->find(arrays_of(one, 0), workspace_.data(), legacy_bytes_, max_algorithms))
         choices.push_back({i, {}, std::move(algorithm)});
     });
   }
@@ -272,12 +272,12 @@ std::vector<CudnnPeer::Choice> CudnnPeer::legacy_choices() {
 // the heuristics for each arrangement, the legacy algorithms, the second choice for each arrangement, and so
 // on.
 void CudnnPeer::find_choices() {
-  std::size_t const most_bytes = std::min(most_plan_bytes, half_of_free_memory());
+  std::size_t const max_bytes = std::min(max_plan_bytes, half_of_free_memory());
   std::vector<std::vector<CudnnGraph::Plan>> plans;
-  legacy_bytes_ = std::min(most_legacy_bytes, most_bytes);
+  legacy_bytes_ = std::min(max_legacy_bytes, max_bytes);
   std::size_t bytes = legacy_bytes_, rounds = 1;
   for (Arrangement const& one : arrangements_) {
-    plans.push_back(plans_of(one, most_bytes));
+    plans.push_back(plans_of(one, max_bytes));
     rounds = std::max(rounds, plans.back().size());
     for (CudnnGraph::Plan const& plan : plans.back()) bytes = std::max(bytes, plan.workspace_bytes);
   }

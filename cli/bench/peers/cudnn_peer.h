@@ -23,14 +23,14 @@ namespace cosmati::cli {
 // Uses the calling thread's current context.
 class CudnnPeer final : public GpuPeer {
  public:
-  static constexpr int most_plans = 48;      // plans of the graph interface, per arrangement
-  static constexpr int most_algorithms = 3;  // legacy algorithms, per arrangement
+  static constexpr int max_plans = 48;      // plans of the graph interface, per arrangement
+  static constexpr int max_algorithms = 3;  // legacy algorithms, per arrangement
   static constexpr double worth_timing =
       1.5;  // relative to the fastest legacy algorithm, by the library's timing
-  static constexpr std::size_t most_legacy_bytes = std::size_t{512}
-                                                   << 20;  // of workspace for legacy algorithms
-  static constexpr std::size_t most_plan_bytes = std::size_t{4}
-                                                 << 30;  // of workspace, and at most half of the free memory
+  static constexpr std::size_t max_legacy_bytes = std::size_t{512}
+                                                  << 20;  // of workspace for legacy algorithms
+  static constexpr std::size_t max_plan_bytes = std::size_t{4}
+                                                << 30;  // of workspace, and at most half of the free memory
 
   // Throws Error(unavailable) if the library is not installed.
   CudnnPeer(ConvolutionProblem const& problem, GpuOperands const& operands, int ordinal);
@@ -80,7 +80,7 @@ class CudnnPeer final : public GpuPeer {
   void add(cudnn::Format format, Padding const& padding);
   void place(Array& array, cudnn::Format format, Index const (&extents)[4]);
   void copy(Arrangement const& one, Array const& array, std::size_t set, bool back) const;
-  std::vector<CudnnGraph::Plan> plans_of(Arrangement const& one, std::size_t most_bytes);
+  std::vector<CudnnGraph::Plan> plans_of(Arrangement const& one, std::size_t max_bytes);
   std::vector<Choice> legacy_choices();
   void find_choices();
   template <class Work>

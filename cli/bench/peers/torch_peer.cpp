@@ -198,7 +198,7 @@ PeerTimes TorchPeer::time(double seconds) {
 
 void TorchPeer::forget_graphs() { (void)process_->ask({{"forget_graphs", true}}); }
 
-Verdict TorchPeer::verdict(std::span<void const* const> tensors, double most_verified) {
+Verdict TorchPeer::verdict(std::span<void const* const> tensors, double max_verified) {
   Verdict verdict;
   Json const answer = process_->ask({{"result", true}});
   if (answer.contains("refusal")) {
@@ -206,7 +206,7 @@ Verdict TorchPeer::verdict(std::span<void const* const> tensors, double most_ver
     verdict.complaint = answer["refusal"].get<std::string>();
     return verdict;
   }
-  if (task_.notes.operations <= most_verified) {
+  if (task_.notes.operations <= max_verified) {
     std::vector<Tensor> inputs;
     std::vector<std::vector<Tensor>> runs(1);
     for (std::size_t i = 0; i < slots_.size(); ++i) {

@@ -40,9 +40,9 @@ class TorchPeer final : public TimedPeer {
   void forget_graphs();  // switches to single calls
 
   // Compares its outputs for the first set with ours. `tensors` are our host arrays in the order of the
-  // slots, inputs included. Problems of at most `most_verified` operations are judged completely, as verify
+  // slots, inputs included. Problems of at most `max_verified` operations are judged completely, as verify
   // does; for others a sample of the elements is compared with ours (peer_tolerance).
-  Verdict verdict(std::span<void const* const> tensors, double most_verified);
+  Verdict verdict(std::span<void const* const> tensors, double max_verified);
 
  private:
   Task& task_;

@@ -21,14 +21,14 @@ struct DigitExtents {
 };
 
 // The effect of incrementing a digit: the offset in elements, and the movement down and right in the image.
-struct DigitStep {
+struct IndexStride {
   Index stride = 0;
   int down = 0, right = 0;
 };
 
-struct DigitSteps {
+struct IndexStrides {
   DigitExtents extents;
-  DigitStep first, middle, last;
+  IndexStride first, middle, last;
 
   COSMATI_CONSTEXPR Index offset(Digits const& at) const {
     return at.first * first.stride + at.middle * middle.stride + at.last * last.stride;
@@ -46,7 +46,7 @@ struct DigitSteps {
 struct WindowArguments {
   void* data = nullptr;    // the element at indices (0, 0), which may precede the tensor; read only
   Index batch_stride = 0;  // elements between groups
-  DigitSteps outer, depth;
+  IndexStrides outer, depth;
   int top = 0, left = 0, height = 1, width = 1;
   int depth_extent = 0;  // valid extent of the depth's last digit, which may be padded to full steps
 };

@@ -5,8 +5,8 @@
 #include "cosmati/arch/arithmetic.h"
 #include "cosmati/arch/convert.h"
 #include "cosmati/arch/thread.h"
-#include "cosmati/conv/digit_destination.h"
-#include "cosmati/conv/places_in_turn.h"
+#include "cosmati/conv/conv_destination.h"
+#include "cosmati/conv/phases_in_turn.h"
 #include "cosmati/conv/sliding.h"
 #include "cosmati/gemm/epilogue.h"
 
@@ -136,7 +136,7 @@ COSMATI_DEVICE void compute_depthwise(typename Traits::Params const& params, int
   WindowAxis const &along = last ? window.columns : window.rows,
                    &across = last ? window.rows : window.columns;
 
-  int const lanes = 1 << schedule.lanes_shift, lane = arch::thread() & (lanes - 1);
+  int const lanes = 1 << schedule.log2_lanes, lane = arch::thread() & (lanes - 1);
   int const chunk = schedule.channel_tiles.quotient(block);
   int const tile = block - chunk * schedule.channel_tiles.divisor;
   int const channels = last ? lanes * vector : 1, first_channel = tile * channels;
@@ -153,8 +153,8 @@ COSMATI_DEVICE void compute_depthwise(typename Traits::Params const& params, int
   int const end =
       begin + schedule.items_of_block < schedule.items ? begin + schedule.items_of_block : schedule.items;
   COSMATI_NO_UNROLL
-  for (int item = begin + (arch::thread() >> schedule.lanes_shift); item < end;
-       item += Traits::threads >> schedule.lanes_shift) {
+  for (int item = begin + (arch::thread() >> schedule.log2_lanes); item < end;
+       item += Traits::threads >> schedule.log2_lanes) {
     int const upper = schedule.runs.quotient(item), n = schedule.across.quotient(upper);
     int const output = (item - upper * schedule.runs.divisor) * run;
     int const other = (upper - n * schedule.across.divisor) * (last ? 1 : lanes) + (last ? 0 : lane);
@@ -199,9 +199,9 @@ depthwise_kernel(COSMATI_PARAMETER typename Traits::Params params) {
 // The same for a strided data gradient: the blocks of all phases.
 template <class Traits, int most>
 COSMATI_KERNEL(Traits::threads, 3)
-depthwise_of_places_kernel(COSMATI_PARAMETER PlacesInTurn<typename Traits::Params, most> places) {
-  PlaceBlock const at = place_and_block(places, arch::block_x());
-  compute_depthwise<Traits>(places.place[at.place].params, at.block);
+depthwise_of_phases_kernel(COSMATI_PARAMETER PhasesInTurn<typename Traits::Params, most> phases) {
+  PhaseBlock const at = phase_and_block(phases, arch::block_x());
+  compute_depthwise<Traits>(phases.phase[at.phase].params, at.block);
 }
 
 }  // namespace cosmati

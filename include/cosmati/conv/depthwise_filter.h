@@ -38,7 +38,7 @@ depthwise_filter_kernel(COSMATI_PARAMETER typename Traits::Params params) {
   DepthwiseFilterSchedule const& schedule = params.schedule;
   auto& shared = arch::shared_storage<typename Traits::SharedStorage>();
 
-  int const lanes = 1 << schedule.lanes_shift, lane = arch::thread() & (lanes - 1);
+  int const lanes = 1 << schedule.log2_lanes, lane = arch::thread() & (lanes - 1);
   int const above_tiles = schedule.channel_tiles.quotient(arch::block_x());
   int const tile = arch::block_x() - above_tiles * schedule.channel_tiles.divisor;
   int const part = schedule.tap_groups.quotient(above_tiles);
@@ -58,8 +58,8 @@ depthwise_filter_kernel(COSMATI_PARAMETER typename Traits::Params params) {
     int const begin = part * schedule.rows_of_part;
     int const end =
         begin + schedule.rows_of_part < schedule.rows ? begin + schedule.rows_of_part : schedule.rows;
-    for (int row = begin + (arch::thread() >> schedule.lanes_shift); row < end;
-         row += Traits::threads >> schedule.lanes_shift) {
+    for (int row = begin + (arch::thread() >> schedule.log2_lanes); row < end;
+         row += Traits::threads >> schedule.log2_lanes) {
       int const n = schedule.image_rows.quotient(row), p = row - n * schedule.image_rows.divisor;
       int const h = window.rows.origin + p * window.rows.output_step + tap_row * window.rows.tap_step;
       if (static_cast<unsigned>(h) >= static_cast<unsigned>(window.rows.size)) continue;

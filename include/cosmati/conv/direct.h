@@ -5,8 +5,8 @@
 #include "cosmati/arch/arithmetic.h"
 #include "cosmati/arch/convert.h"
 #include "cosmati/arch/thread.h"
-#include "cosmati/conv/digit_destination.h"
-#include "cosmati/conv/places_arguments.h"
+#include "cosmati/conv/conv_destination.h"
+#include "cosmati/conv/phases_arguments.h"
 #include "cosmati/gemm/epilogue.h"
 
 namespace cosmati {
@@ -86,9 +86,9 @@ direct_convolution_kernel(COSMATI_PARAMETER typename Traits::Params params) {
 // The same for a strided data gradient: the blocks of all phases.
 template <class Traits, int most>
 COSMATI_KERNEL(Traits::threads, 1)
-direct_of_places_kernel(COSMATI_PARAMETER PlacesParameters<typename Traits::Params, most> places) {
-  int const place = place_of_block(places, arch::block_x());
-  compute_direct<Traits>(places.place[place], arch::block_x() - places.first_block[place]);
+direct_of_phases_kernel(COSMATI_PARAMETER PhasesParameters<typename Traits::Params, most> phases) {
+  int const phase = phase_of_block(phases, arch::block_x());
+  compute_direct<Traits>(phases.phase[phase], arch::block_x() - phases.first_block[phase]);
 }
 
 }  // namespace cosmati

@@ -4,9 +4,9 @@
 // outputs of a column for some filters in registers, and the image elements that their windows share.
 #pragma once
 #include "cosmati/arch/arithmetic.h"
-#include "cosmati/conv/digit_destination.h"
+#include "cosmati/conv/conv_destination.h"
 #include "cosmati/conv/direct_tile.h"
-#include "cosmati/conv/places_in_turn.h"
+#include "cosmati/conv/phases_in_turn.h"
 #include "cosmati/conv/planes.h"
 #include "cosmati/gemm/epilogue.h"
 
@@ -264,9 +264,9 @@ direct_tiled_kernel(COSMATI_PARAMETER typename Traits::Params params) {
 // The same for a strided data gradient: the blocks of all phases.
 template <class Traits, int most>
 COSMATI_KERNEL(Traits::threads, Traits::blocks)
-direct_tiled_of_places_kernel(COSMATI_PARAMETER PlacesInTurn<typename Traits::Params, most> places) {
-  PlaceBlock const at = place_and_block(places, arch::block_x());
-  compute_direct_tiled<Traits>(places.place[at.place].params, at.block);
+direct_tiled_of_phases_kernel(COSMATI_PARAMETER PhasesInTurn<typename Traits::Params, most> phases) {
+  PhaseBlock const at = phase_and_block(phases, arch::block_x());
+  compute_direct_tiled<Traits>(phases.phase[at.phase].params, at.block);
 }
 
 }  // namespace cosmati

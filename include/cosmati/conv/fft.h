@@ -5,7 +5,7 @@
 // fft_threads; dynamic shared memory: the traits' SharedStorage.
 #pragma once
 #include "cosmati/arch/arithmetic.h"
-#include "cosmati/conv/digit_destination.h"
+#include "cosmati/conv/conv_destination.h"
 #include "cosmati/conv/fft_doubled.h"
 #include "cosmati/conv/fft_planes.h"
 #include "cosmati/conv/tf32_rounding.h"

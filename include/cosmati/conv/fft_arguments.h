@@ -47,7 +47,7 @@ struct FftPlanesParameters {
   FftChunk chunk;
   void const* from = nullptr;  // element (0, 0)
   DataType type = DataType::f32;
-  DigitSteps outer, depth;
+  IndexStrides outer, depth;
   Index group_stride = 0;
   FftAxis row, column;
 };
@@ -76,7 +76,7 @@ template <class Epilogue, class Destination>
 struct FftResultParameters {
   FftChunk chunk;  // tiles of outputs
   double scale = 1;
-  DigitSteps outer;
+  IndexStrides outer;
   Divisor tile_columns;  // outputs per row of a tile,
   int tile_outputs = 1;  // and per tile
   int rows = 1, columns = 1;

@@ -1,4 +1,4 @@
-// Launch parameters of the kernel direct_merged.
+// Launch parameters of the kernel dgrad_small_c.
 #pragma once
 #include "cosmati/conv/arguments.h"
 #include "cosmati/conv/merged_shape.h"

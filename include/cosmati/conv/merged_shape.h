@@ -1,4 +1,4 @@
-// The compile-time geometry of direct_merged. A cell is the stride x stride pixels of dx with the same window
+// The compile-time geometry of dgrad_small_c. A cell is the stride x stride pixels of dx with the same window
 // of dy.
 #pragma once
 #include "cosmati/core/config.h"

@@ -35,14 +35,14 @@ COSMATI_DEVICE void load_planes(PlaneSchedule const& schedule, PlaneSource<Eleme
   int const end_column = left + schedule.columns < source.columns ? left + schedule.columns : source.columns;
   int const width = (end_column - first_column) * (last ? schedule.channels.divisor : 1);
   int const lines = images * schedule.loaded_rows.divisor * (last ? 1 : schedule.channels.divisor);
-  int const lanes = 1 << schedule.lanes_shift, lane = arch::thread() & (lanes - 1);
-  int const step = threads >> schedule.lanes_shift;
+  int const lanes = 1 << schedule.log2_lanes, lane = arch::thread() & (lanes - 1);
+  int const step = threads >> schedule.log2_lanes;
   for (int at = lane; at < width; at += lanes) {
     int const of_line = last ? schedule.channels.quotient(at) : at;
     int const channel = last ? at - of_line * schedule.channels.divisor : 0;
     Element const* const from = source.data + (first_column + of_line) * source.column;
     int const column = first_column + of_line - left;
-    for (int line = arch::thread() >> schedule.lanes_shift; line < lines; line += batch * step) {
+    for (int line = arch::thread() >> schedule.log2_lanes; line < lines; line += batch * step) {
       Sum value[batch];
       int place[batch];
       COSMATI_UNROLL

@@ -40,10 +40,10 @@ struct SlidingArguments {
   Index image_group = 0, filter_group = 0;
 };
 
-// The schedule of depthwise. A block has 2^lanes_shift lanes for each of its items. With channels last, lanes
+// The schedule of depthwise. A block has 2^log2_lanes lanes for each of its items. With channels last, lanes
 // are channels and an item is a run of columns; otherwise lanes are columns and an item is a run of rows.
 struct DepthwiseSchedule {
-  int lanes_shift = 5;
+  int log2_lanes = 5;
   int items_of_block = 1;
   int items = 1;          // images * across * runs
   int channels = 1;       // of the result, all groups
@@ -63,7 +63,7 @@ struct DepthwiseParameters {
 struct PlaneSchedule {
   int row_pitch = 1, channel_pitch = 1, image_pitch = 1;  // values
   int rows = 1, columns = 1;                              // including the extent of the windows
-  int lanes_shift = 5;                                    // 2^lanes_shift threads load a line
+  int log2_lanes = 5;                                     // 2^log2_lanes threads load a line
   bool channels_last = false;                             // channels are contiguous in the image
   bool fill = false;                                      // some positions are outside the image
   Divisor loaded_rows;                                    // per plane: the maximum that can exist
@@ -102,9 +102,9 @@ struct DirectTiledParameters {
 
 // The schedule of the filter gradient of depthwise.
 struct DepthwiseFilterSchedule {
-  int lanes_shift = 5;  // 2^lanes_shift lanes: along the channels if they are contiguous, else columns
-  int channels = 1;     // of all groups
-  int rows = 1;         // images * rows of outputs
+  int log2_lanes = 5;  // 2^log2_lanes lanes: along the channels if they are contiguous, else columns
+  int channels = 1;    // of all groups
+  int rows = 1;        // images * rows of outputs
   int rows_of_part = 1;
   int parts = 1;
   Divisor channel_tiles;  // fastest in the grid,
@@ -128,7 +128,7 @@ struct DepthwiseFilterParameters {
 
 // The schedule of the filter gradient of direct_tiled. A pass covers `rows` rows of outputs of `images`
 // images; each block processes some of the passes.
-struct FilterTileSchedule {
+struct WgradTileSchedule {
   Index first_group = 0, groups = 1;
   PlaneSchedule image, gradient;
   int gradient_at = 0;  // values in shared memory before the gradient's planes
@@ -142,7 +142,7 @@ struct FilterTileSchedule {
 
 // `window.filter` is null.
 template <class Epilogue, class Destination>
-struct FilterTiledParameters {
+struct WgradDirectParameters {
   SlidingArguments window;
   void const* gradient = nullptr;
   Index gradient_group = 0, gradient_image = 0, gradient_channel = 0, gradient_row = 0, gradient_column = 0;
@@ -154,7 +154,7 @@ struct FilterTiledParameters {
   int blocks = 1;  // blocks that wrote partial sums
   Destination d;
   Epilogue epilogue;
-  FilterTileSchedule schedule;
+  WgradTileSchedule schedule;
 };
 
 }  // namespace cosmati

@@ -15,18 +15,18 @@ COSMATI_KERNEL(unroll_threads, 4)
 unroll_kernel(COSMATI_PARAMETER UnrollParameters params) {
   using Element = typename Source::Element;
   constexpr int width = Source::width;
-  constexpr bool deep = Source::along == Along::depth;
+  constexpr bool deep = Source::along == Along::k;
   static_assert(!Source::stepwise);
   Index const batch = params.first_batch + arch::block_z();
   Source const source(params.from, batch, 0, params.outer, params.depth);
   auto const step = source.step(0);
-  int const lanes = 1 << params.lanes_shift, others = unroll_threads >> params.lanes_shift;
+  int const lanes = 1 << params.log2_lanes, others = unroll_threads >> params.log2_lanes;
   int const lines_of_block = params.blocks_of_line.quotient(arch::block_x());
   int const block_of_line = arch::block_x() - lines_of_block * params.blocks_of_line.divisor;
   int const place = (block_of_line * lanes + (arch::thread() & (lanes - 1))) * width;
   int const places = deep ? params.depth : params.outer, lines = deep ? params.outer : params.depth;
   if (place >= places) return;
-  int line = lines_of_block * others * unroll_lines_of_thread + (arch::thread() >> params.lanes_shift);
+  int line = lines_of_block * others * unroll_lines_of_thread + (arch::thread() >> params.log2_lanes);
   Element* to = arch::as_global(static_cast<Element*>(params.to)) + batch * params.matrix_pitch +
                 line * params.pitch + place;
   // One of the two indices is fixed; its part of the address is computed once.

@@ -13,7 +13,7 @@ struct UnrollParameters {
   int outer = 0, depth = 0;
   Index pitch = 0, matrix_pitch = 0;
   Index first_batch = 0;
-  int lanes_shift = 5;  // 2^lanes_shift threads of a block process a line, the others further lines
+  int log2_lanes = 5;  // 2^log2_lanes threads of a block process a line, the others further lines
   Divisor blocks_of_line;
 };
 

@@ -45,7 +45,7 @@ struct WindowSource {
   COSMATI_DEVICE Row row(int outer, int depth) const {
     constexpr int far = 1 << 30;
     int const left = outer_extent_ - first_outer_ - outer;
-    DigitSteps const& steps = arguments_.outer;
+    IndexStrides const& steps = arguments_.outer;
     Digits const at = steps.extents.digits(left > 0 ? first_outer_ + outer : 0);
     Index const offset = steps.offset(at) + (stepwise ? depth * depth_stride() : 0);
     return {data_ + offset, left > 0 ? depth : far, between_0_and_width(left),
@@ -55,7 +55,7 @@ struct WindowSource {
   COSMATI_DEVICE Step step(Index first_depth) const {
     int const first = static_cast<int>(first_depth);
     if constexpr (!stepwise) return {0, first, depth_extent_ - first, 0, 0};
-    DigitSteps const& steps = arguments_.depth;
+    IndexStrides const& steps = arguments_.depth;
     Digits const at = steps.extents.digits(first < depth_extent_ ? first : 0);
     return {steps.offset(at), first, first < depth_extent_ ? arguments_.depth_extent - at.last : 0,
             steps.down(at), steps.right(at)};
@@ -67,7 +67,7 @@ struct WindowSource {
     Element const* address = row.address + step.offset + more * depth_stride();
     int down = row.down + step.down, right = row.right + step.right;
     if constexpr (!stepwise) {
-      DigitSteps const& steps = arguments_.depth;
+      IndexStrides const& steps = arguments_.depth;
       Digits const at = steps.extents.digits(depth_left > 0 ? step.depth + row.depth + more : 0);
       address = row.address + steps.offset(at);
       down = row.down + steps.down(at), right = row.right + steps.right(at);
@@ -75,7 +75,7 @@ struct WindowSource {
     bool const inside =
         !windowed || (static_cast<unsigned>(down) < static_cast<unsigned>(arguments_.height) &&
                       static_cast<unsigned>(right) < static_cast<unsigned>(arguments_.width));
-    if constexpr (along == Along::depth) return {address, inside ? between_0_and_width(depth_left) : 0};
+    if constexpr (along == Along::k) return {address, inside ? between_0_and_width(depth_left) : 0};
     return {address, inside && depth_left > 0 ? row.valid : 0};
   }
 
@@ -84,7 +84,7 @@ struct WindowSource {
     return count <= 0 ? 0 : count >= width ? width : count;
   }
   COSMATI_DEVICE Index depth_stride() const {
-    return width > 1 && along == Along::depth ? 1 : arguments_.depth.last.stride;
+    return width > 1 && along == Along::k ? 1 : arguments_.depth.last.stride;
   }
 
   Arguments const& arguments_;

@@ -4,7 +4,7 @@
 #include "cosmati/arch/arithmetic.h"
 #include "cosmati/arch/convert.h"
 #include "cosmati/arch/thread.h"
-#include "cosmati/conv/digit_destination.h"
+#include "cosmati/conv/conv_destination.h"
 #include "cosmati/conv/tf32_rounding.h"
 #include "cosmati/conv/winograd_arguments.h"
 #include "cosmati/conv/winograd_matrices.h"
@@ -44,10 +44,10 @@ struct WinogradPlace {
 };
 template <int width>
 COSMATI_DEVICE WinogradPlace winograd_place(WinogradMatrix const& matrix) {
-  int const lanes = 1 << matrix.lanes_shift, others = winograd_threads >> matrix.lanes_shift;
+  int const lanes = 1 << matrix.log2_lanes, others = winograd_threads >> matrix.log2_lanes;
   int const lines = matrix.blocks_of_line.quotient(arch::block_x());
   int const block_of_line = arch::block_x() - lines * matrix.blocks_of_line.divisor;
-  return {lines * others + (arch::thread() >> matrix.lanes_shift),
+  return {lines * others + (arch::thread() >> matrix.log2_lanes),
           (block_of_line * lanes + (arch::thread() & (lanes - 1))) * width};
 }
 COSMATI_DEVICE bool exists(WinogradMatrix const& matrix, WinogradPlace const& at) {

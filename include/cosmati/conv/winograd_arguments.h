@@ -6,14 +6,14 @@
 namespace cosmati {
 
 // A batch of matrices in the workspace, one for each position (i, j) in a tile, number i * size + j: element
-// (line, place) of a matrix is at data[position * matrix_pitch + line * pitch + place]. 2^lanes_shift threads
+// (line, place) of a matrix is at data[position * matrix_pitch + line * pitch + place]. 2^log2_lanes threads
 // of a block process a line, the others further lines. A pitch is a multiple of 32 bytes.
 struct WinogradMatrix {
   void* data = nullptr;
   DataType type = DataType::f32;  // for kernels whose types are known only at run time
   int lines = 0, places = 0;
   Index pitch = 0, matrix_pitch = 0;
-  int lanes_shift = 5;
+  int log2_lanes = 5;
   Divisor blocks_of_line;
 };
 
@@ -33,7 +33,7 @@ struct WinogradFilterParameters {
 struct WinogradImageParameters {
   void const* image = nullptr;  // element (0, 0) of the slice's first image
   DataType type = DataType::f32;
-  DigitSteps tiles;
+  IndexStrides tiles;
   int top = 0, left = 0;  // the corner of the first tile's first window
   int height = 0, width = 0;
   Index row_stride = 0, column_stride = 0, channel_stride = 0;
@@ -44,7 +44,7 @@ struct WinogradImageParameters {
 template <class Epilogue, class Destination>
 struct WinogradResultParameters {
   WinogradMatrix from;
-  DigitSteps tiles;
+  IndexStrides tiles;
   int first_pixel = 0;  // the number of the slice's first pixel
   int rows = 0, columns = 0;
   int row_number = 0, column_number = 0;

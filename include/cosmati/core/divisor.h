@@ -1,4 +1,4 @@
-// Division by a run-time constant, precomputed on the host: a multiplication and a shift.
+// KPartition by a run-time constant, precomputed on the host: a multiplication and a shift.
 #pragma once
 #include "cosmati/core/config.h"
 

@@ -31,12 +31,12 @@ inline constexpr int max_kernel_stores = 8;
 
 // The operands, scalars and stores of an expression, in its order. An operand that is not indexed by m, n or
 // the batch has stride 0 in that dimension.
-template <int most_operands, int most_stores, class Tensor = MatrixArguments>
+template <int max_operands, int max_stores, class Tensor = MatrixArguments>
 struct EpilogueArguments {
   Tensor source;  // c
-  Tensor operands[most_operands];
-  Tensor stores[most_stores];
-  double scalars[most_operands] = {};
+  Tensor operands[max_operands];
+  Tensor stores[max_stores];
+  double scalars[max_operands] = {};
 };
 struct NoEpilogueArguments {};  // for epilogues without arguments
 

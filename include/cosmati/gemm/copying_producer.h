@@ -61,7 +61,7 @@ struct CopyingProducer {
     int const thread = arch::thread() % threads;
     RingPlace<stages> ring, late;  // late: the first step whose copies have not been waited for
     int in_flight = 0;
-    for (auto tiles = Roles::walk(params); tiles.more(); tiles.advance()) {
+    for (auto tiles = Roles::scheduler(params); tiles.more(); tiles.advance()) {
       TileOfWork const work = tiles.work();
       Operand<SourceA, typename Traits::TileA> const a(params.a, work.batch, work.tile.m * policy.block_m,
                                                        params.m, params.k, thread);

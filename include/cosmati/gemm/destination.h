@@ -88,7 +88,7 @@ struct MatrixGeometry::EpilogueArguments<false> {
 
 // D as a strided matrix. `along`: whether D is contiguous along n (depth, as K-major A) or along m (outer);
 // affects only speed.
-template <class Element_, int width_, Along along_ = Along::depth>
+template <class Element_, int width_, Along along_ = Along::k>
 struct StridedDestination {
   using Element = Element_;
   using Arguments = MatrixArguments;
@@ -98,7 +98,7 @@ struct StridedDestination {
 };
 template <class Destination>
 COSMATI_CONSTEXPR bool lies_along_m() {
-  if constexpr (requires { Destination::along; }) return Destination::along == Along::outer;
+  if constexpr (requires { Destination::along; }) return Destination::along == Along::mn;
   return false;
 }
 

@@ -34,7 +34,7 @@ struct MainLoopOf<MainLoop::double_buffered, Traits> {
     // expose their latency. In full tiles the last step is therefore peeled. In others, whose loads are
     // predicated anyway, it loads a step that is never used, which halves the code; so do pairs of f16, whose
     // code is the longest and gains nothing: they load the last step again.
-    constexpr bool whole = Traits::policy.whole, pairs = Traits::policy.multiply == Multiply::half2;
+    constexpr bool whole = Traits::policy.full_tiles, pairs = Traits::policy.multiply == Multiply::half2;
     constexpr int apart = whole && !pairs ? 1 : 0;
     int stage = 0;
     COSMATI_NO_UNROLL

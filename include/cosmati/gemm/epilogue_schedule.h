@@ -44,10 +44,10 @@ struct EpilogueScheduleOf<EpilogueSchedule::direct, Traits, Epilogue, Destinatio
       COSMATI_UNROLL
       for (int j = 0; j < policy.thread_n; j += count) {
         int const n = partition_n.position(0, 0, j);
-        int const valid = policy.whole          ? count
+        int const valid = policy.full_tiles     ? count
                           : m < at.rows - own_m ? imin(at.columns - own_n - n, count)
                                                 : 0;
-        if (!policy.whole && valid <= 0) continue;
+        if (!policy.full_tiles && valid <= 0) continue;
         Real value[count];
         COSMATI_UNROLL
         for (int e = 0; e < count; ++e) value[e] = arch::number_cast<Real>(sums.get(i, j + e));
@@ -72,7 +72,7 @@ COSMATI_DEVICE void store_staged_rows(Value const (&staged)[rows][pitch], typena
   for (int item = arch::thread(); item < rows * runs; item += policy.threads()) {
     int const row = item / runs, n = item % runs * count;
     int const m = row_of(row);
-    int const valid = policy.whole ? count : m < at.rows ? imin(at.columns - n, count) : 0;
+    int const valid = policy.full_tiles ? count : m < at.rows ? imin(at.columns - n, count) : 0;
     if (valid <= 0) continue;
     Real value[count];
     COSMATI_UNROLL

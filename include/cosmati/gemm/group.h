@@ -48,14 +48,14 @@ grouped_gemm_kernel(COSMATI_PARAMETER GroupArguments group) {
 
 // The tiles of a block in warp_specialized_kernel: like TileScheduler, over the tiles of all problems.
 template <class Traits>
-class WalkOfGroup {
+class GroupScheduler {
   static constexpr GemmPolicy policy = Traits::policy;
   static constexpr int cluster = policy.cluster();
 
  public:
   using Launch = GroupArguments;
 
-  COSMATI_DEVICE WalkOfGroup(Launch const& launch, ClusterPlace place)
+  COSMATI_DEVICE GroupScheduler(Launch const& launch, ClusterPlace place)
       : group_(launch),
         place_(place),
         index_(arch::block_x() / cluster),

@@ -35,11 +35,11 @@ struct BindParameters {
 static_assert(sizeof(BindParameters) <= 4096, "kernel parameters are limited to 4096 bytes");
 
 // For each of `count` matrices, map i of operand o: maps[o][i] = model[o] with the address pointers[o][i].
-inline constexpr int most_mapped_operands = 3;
+inline constexpr int max_mapped_operands = 3;
 struct MapParameters {
-  arch::TensorMap model[most_mapped_operands] = {};
-  void* const* pointers[most_mapped_operands] = {};  // arrays in device memory
-  arch::TensorMapOfDevice* maps[most_mapped_operands] = {};
+  arch::TensorMap model[max_mapped_operands] = {};
+  void* const* pointers[max_mapped_operands] = {};  // arrays in device memory
+  arch::TensorMapOfDevice* maps[max_mapped_operands] = {};
   Index count = 0;
 };
 

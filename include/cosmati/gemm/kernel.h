@@ -77,14 +77,15 @@ COSMATI_DEVICE void compute_part(typename Traits::SharedStorage& shared,
 template <class Traits>
 COSMATI_DEVICE void compute_stream(typename Traits::SharedStorage& shared,
                                    typename Traits::Params const& params) {
-  using Walk = StreamScheduler<Traits::policy>;
+  using Scheduler = StreamScheduler<Traits::policy>;
   COSMATI_NO_UNROLL
-  for (Walk walk(params.m, params.n, params.k, params.schedule, {0, 0, 0}); walk.more(); walk.advance()) {
-    TileOfWork const work = walk.work();
+  for (Scheduler scheduler(params.m, params.n, params.k, params.schedule, {0, 0, 0}); scheduler.more();
+       scheduler.advance()) {
+    TileOfWork const work = scheduler.work();
     typename Traits::Product sums;  // (thread_m, thread_n)
     arch::block_barrier();          // the previous piece has released the shared memory
     multiply_tile<Traits>(sums, shared, params, work.tile, work.batch, work.steps);
-    if (walk.combine(sums, params.schedule, work, BlockTeam<Traits::threads>{}))
+    if (scheduler.combine(sums, params.schedule, work, BlockTeam<Traits::threads>{}))
       store_tile<Traits>(sums, shared, params, work.tile, work.batch);
   }
 }

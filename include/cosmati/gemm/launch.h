@@ -14,7 +14,7 @@ enum class LaunchStatus : unsigned char {
 
 namespace launching {
 
-inline constexpr Index most_matrices = 65535;  // the largest z extent of a grid
+inline constexpr Index max_matrices = 65535;  // the largest z extent of a grid
 
 COSMATI_CONSTEXPR Index padded_to_256(Index bytes) { return (bytes + 255) / 256 * 256; }
 
@@ -25,7 +25,7 @@ COSMATI_CONSTEXPR Index tiles(Index m, Index n) {
 // Number of slots and flags for partial sums of one launch.
 template <class Traits>
 COSMATI_CONSTEXPR Index slots(Index m, Index n, Index batch, int splits) {
-  Index const matrices = batch < most_matrices ? batch : most_matrices;
+  Index const matrices = batch < max_matrices ? batch : max_matrices;
   return tiles<Traits>(m, n) * matrices * (splits - 1);
 }
 template <class Traits>
@@ -67,7 +67,7 @@ inline bool is_aligned(MatrixArguments const& matrix, Index unit, Index pitch, i
 }
 template <class Element, Along along, int width>
 bool is_aligned(StridedSource<Element, along, width> const*, MatrixArguments const& matrix) {
-  bool const deep = along == Along::depth;
+  bool const deep = along == Along::k;
   return is_aligned(matrix, deep ? matrix.column_stride : matrix.row_stride,
                     deep ? matrix.row_stride : matrix.column_stride, width, sizeof(Element));
 }
@@ -87,7 +87,7 @@ LaunchStatus check(typename Traits::Params const& params, Index batch) {
   if (params.m < 0 || params.n < 0 || params.k < 0 || batch < 0) return LaunchStatus::invalid;
   if (params.m == 0 || params.n == 0 || batch == 0) return LaunchStatus::success;
   if (tiles<Traits>(params.m, params.n) > 0x7fffffff) return LaunchStatus::invalid;
-  if (policy.whole &&
+  if (policy.full_tiles &&
       (params.m % policy.block_m != 0 || params.n % policy.block_n != 0 || params.k % policy.block_k != 0))
     return LaunchStatus::invalid;
   if (schedule.splits < 1 || schedule.splits > 65535) return LaunchStatus::invalid;
@@ -96,7 +96,7 @@ LaunchStatus check(typename Traits::Params const& params, Index batch) {
   if (schedule.splits > 1 && policy.partition != Partition::split_k) return LaunchStatus::invalid;
   if ((schedule.splits > 1 || streams) && (schedule.partials == nullptr || schedule.flags == nullptr))
     return LaunchStatus::invalid;
-  if (streams && tiles<Traits>(params.m, params.n) * (batch < most_matrices ? batch : most_matrices) *
+  if (streams && tiles<Traits>(params.m, params.n) * (batch < max_matrices ? batch : max_matrices) *
                          ceiling_divide(params.k, policy.block_k) >
                      0x7fffffff)
     return LaunchStatus::invalid;
@@ -176,10 +176,10 @@ cudaError_t launch_gemm(typename Traits::Params params, Index batch = 1, cudaStr
   auto const tiles = static_cast<unsigned>(launching::tiles<Traits>(params.m, params.n));
   auto const splits = static_cast<unsigned>(params.schedule.splits);
   auto const blocks = static_cast<unsigned>(params.schedule.blocks);
-  for (Index first = 0; first < batch; first += launching::most_matrices) {
+  for (Index first = 0; first < batch; first += launching::max_matrices) {
     Index const left = batch - first;
     auto const matrices =
-        static_cast<unsigned>(left < launching::most_matrices ? left : launching::most_matrices);
+        static_cast<unsigned>(left < launching::max_matrices ? left : launching::max_matrices);
     Index const flags = launching::prepare<Traits>(params, first, matrices);
     if (flags > 0) {
       cudaError_t const error = cudaMemsetAsync(
@@ -203,9 +203,9 @@ LaunchStatus launch_gemm(typename Traits::Params params, Index batch = 1, int ho
   LaunchStatus const status = launching::check<Traits>(params, batch);
   if (status != LaunchStatus::success || params.m == 0 || params.n == 0 || batch == 0) return status;
   auto const tiles = static_cast<int>(launching::tiles<Traits>(params.m, params.n));
-  for (Index first = 0; first < batch; first += launching::most_matrices) {
+  for (Index first = 0; first < batch; first += launching::max_matrices) {
     Index const left = batch - first;
-    auto const matrices = static_cast<int>(left < launching::most_matrices ? left : launching::most_matrices);
+    auto const matrices = static_cast<int>(left < launching::max_matrices ? left : launching::max_matrices);
     Index const flags = launching::prepare<Traits>(params, first, matrices);
     for (Index i = 0; i < flags; ++i) params.schedule.flags[i] = 0;
     emulator::Grid const grid = params.schedule.blocks > 0

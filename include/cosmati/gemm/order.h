@@ -23,12 +23,8 @@ inline constexpr Orders TT{Order::row_major, Order::row_major, Order::column_maj
 inline constexpr Orders all_row_major{Order::row_major, Order::row_major, Order::row_major};
 
 // Sources see an operand as (outer, depth): A as (m, k), B as (n, k).
-COSMATI_CONSTEXPR Along along_of_a(Order order) {
-  return order == Order::row_major ? Along::depth : Along::outer;
-}
-COSMATI_CONSTEXPR Along along_of_b(Order order) {
-  return order == Order::row_major ? Along::outer : Along::depth;
-}
+COSMATI_CONSTEXPR Along along_of_a(Order order) { return order == Order::row_major ? Along::k : Along::mn; }
+COSMATI_CONSTEXPR Along along_of_b(Order order) { return order == Order::row_major ? Along::mn : Along::k; }
 
 // Strides are in elements; matrix i of a batch begins at data + i * batch_stride, in device memory.
 template <class Element>

@@ -23,7 +23,7 @@ struct ClusterPlace {
 };
 
 // The number of tiles, matrices and parts of a launch, multiplied, is below 2^31. Usage: for
-// (TileScheduler<policy> walk(...); walk.more(); walk.advance()) ... walk.work() ...
+// (TileScheduler<policy> scheduler(...); scheduler.more(); scheduler.advance()) ... scheduler.work() ...
 template <GemmPolicy policy>
 class TileScheduler {
   static constexpr int cluster = policy.cluster();

@@ -43,7 +43,8 @@ struct GemmPolicy {
       1;  // blocks of a cluster that share a tile, each with a part of k; each reduces a slice of it
   bool ping_pong = false;  // two warpgroups with separate tiles alternate: one stores, one multiplies
   Partition partition = Partition::tiles;
-  bool whole = false;  // every extent is a multiple of the block tile and of the vector widths: no predicates
+  bool full_tiles =
+      false;  // every extent is a multiple of the block tile and of the vector widths: no predicates
   EpilogueSchedule epilogue = EpilogueSchedule::direct;
 
   COSMATI_CONSTEXPR int cluster() const { return cluster_m * cluster_n * cluster_k; }  // blocks

@@ -115,9 +115,9 @@ struct Choose<true, First, Second> {
 
 template <class Real, class Callable, bool transposed>
 struct EpilogueOf {
-  using Seen = typename Choose<transposed, Callable, Transposed<Callable>>::type;
-  using type = CallableEpilogue<Real, Seen>;
-  COSMATI_CONSTEXPR static Seen arguments(Callable const& callable) { return {callable}; }
+  using StridedTensor = typename Choose<transposed, Callable, Transposed<Callable>>::type;
+  using type = CallableEpilogue<Real, StridedTensor>;
+  COSMATI_CONSTEXPR static StridedTensor arguments(Callable const& callable) { return {callable}; }
 };
 template <class Real, bool transposed>
 struct EpilogueOf<Real, NoCallable, transposed> {

@@ -22,7 +22,7 @@ concept OperandSource = requires(T const source, typename T::Arguments arguments
   source.step(Index{});
   {source.template run<false>(row, step, 0).valid};
   requires T::width >= 1 && (T::width & (T::width - 1)) == 0;
-  requires T::along == Along::outer || T::along == Along::depth;
+  requires T::along == Along::mn || T::along == Along::k;
 };
 
 // The same requirements as static_assert messages, for authors of sources.
@@ -39,9 +39,9 @@ struct SourceRequirements {
       "a source must define two cursors: struct Row, computed once per tile, and struct Step, computed "
       "once per step");
   static_assert(
-      requires { requires Source::along == Along::outer || Source::along == Along::depth; },
+      requires { requires Source::along == Along::mn || Source::along == Along::k; },
       "a source must define along which index it is contiguous: static constexpr Along along = "
-      "Along::outer or Along::depth;");
+      "Along::mn or Along::k;");
   static_assert(
       requires { requires Source::width >= 1 && (Source::width & (Source::width - 1)) == 0; },
       "a source's width, the elements per run, must be a static constexpr power of two");
@@ -93,8 +93,8 @@ struct StridedSource {
   COSMATI_DEVICE StridedSource(Arguments const& arguments, Index batch, Index first_outer, Index outer_extent,
                                Index depth_extent)
       : data_(base_of<Element>(arguments, batch) + first_outer * arguments.row_stride),
-        row_stride_(width > 1 && along == Along::outer ? 1 : arguments.row_stride),
-        column_stride_(width > 1 && along == Along::depth ? 1 : arguments.column_stride),
+        row_stride_(width > 1 && along == Along::mn ? 1 : arguments.row_stride),
+        column_stride_(width > 1 && along == Along::k ? 1 : arguments.column_stride),
         depth_extent_(depth_extent),
         outer_left_(clamp_to_int(outer_extent - first_outer)) {}
 
@@ -113,7 +113,7 @@ struct StridedSource {
     Element const* const address = row.address + step.offset + more * column_stride_;
     if constexpr (whole) return {address, width};
     int const depth_left = step.depth_left - row.depth - more;
-    if constexpr (along == Along::depth) return {address, between_0_and_width(depth_left)};
+    if constexpr (along == Along::k) return {address, between_0_and_width(depth_left)};
     return {address, depth_left > 0 ? row.valid : 0};
   }
 

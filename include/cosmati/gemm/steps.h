@@ -34,11 +34,11 @@ COSMATI_CONSTEXPR PieceOfTile last_piece(StepRange range, int steps) {
   return {tile, {range.first > begin ? range.first - begin : 0, range.last - begin}};
 }
 
-// Returns how many of `tiles` are streamed with `places` resident blocks: those of an incomplete last wave,
+// Returns how many of `tiles` are streamed with `resident` blocks resident: those of an incomplete last wave,
 // and of one full wave before it, so that partial sums are published long before they are needed.
-COSMATI_CONSTEXPR Index tiles_to_stream(Index tiles, Index places) {
-  Index const rest = tiles % places;
-  return rest == 0 ? 0 : tiles < places ? tiles : rest + places;
+COSMATI_CONSTEXPR Index tiles_to_stream(Index tiles, Index resident) {
+  Index const rest = tiles % resident;
+  return rest == 0 ? 0 : tiles < resident ? tiles : rest + resident;
 }
 
 COSMATI_CONSTEXPR Index ceiling_divide(Index value, Index by) { return (value + by - 1) / by; }

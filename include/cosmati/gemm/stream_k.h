@@ -93,21 +93,21 @@ class StreamScheduler {
 };
 
 template <GemmPolicy policy, Partition partition = policy.partition>
-struct WalkOf {
+struct SchedulerOf {
   using type = TileScheduler<policy>;
 };
 template <GemmPolicy policy>
-struct WalkOf<policy, Partition::stream_k> {
+struct SchedulerOf<policy, Partition::stream_k> {
   using type = StreamScheduler<policy>;
 };
 
-// The walk over the tiles of a launch with a single problem.
+// The tile scheduler of a launch with a single problem.
 template <class Traits>
-struct WalkOfProblem : WalkOf<Traits::policy, Traits::policy.partition>::type {
-  using Walk = typename WalkOf<Traits::policy, Traits::policy.partition>::type;
+struct ProblemScheduler : SchedulerOf<Traits::policy, Traits::policy.partition>::type {
+  using Scheduler = typename SchedulerOf<Traits::policy, Traits::policy.partition>::type;
   using Launch = typename Traits::Params;
-  COSMATI_DEVICE WalkOfProblem(Launch const& launch, ClusterPlace place)
-      : Walk(launch.m, launch.n, launch.k, launch.schedule, place), problem_(launch) {}
+  COSMATI_DEVICE ProblemScheduler(Launch const& launch, ClusterPlace place)
+      : Scheduler(launch.m, launch.n, launch.k, launch.schedule, place), problem_(launch) {}
   COSMATI_DEVICE Launch const& problem() const { return problem_; }
   COSMATI_DEVICE static void prefetch(Launch const& launch) {
     // Absent if threads load the operand.

@@ -26,7 +26,7 @@ struct EpilogueScheduleOf<EpilogueSchedule::direct, Traits, Epilogue,
       tensor_store(policy.warp_m, policy.warp_n, warps, element_bytes, stage_bytes, policy.blocks);
   static constexpr int columns = store.columns, boxes_n = store.boxes_n, buffers = store.buffers;
   // A box in its buffer: rows of D, or columns if D is M-major.
-  static constexpr int row_bytes = (along == Along::depth ? columns : rows) * element_bytes;
+  static constexpr int row_bytes = (along == Along::k ? columns : rows) * element_bytes;
   static_assert(row_bytes >= 32, "a TMA store requires at least 32 contiguous bytes of a warp's part of D");
   struct SharedStorage {
     alignas(1024) unsigned char bytes[warps][buffers][rows * columns * element_bytes];
@@ -36,8 +36,8 @@ struct EpilogueScheduleOf<EpilogueSchedule::direct, Traits, Epilogue,
   // of their two columns would use only half of the banks; every second lane therefore begins with its second
   // column.
   COSMATI_CONSTEXPR static int offset(int m, int n) {
-    return along == Along::depth ? tensor_store_offset(m, n, columns, element_bytes)
-                                 : tensor_store_offset(n, m, rows, element_bytes);
+    return along == Along::k ? tensor_store_offset(m, n, columns, element_bytes)
+                             : tensor_store_offset(n, m, rows, element_bytes);
   }
   COSMATI_CONSTEXPR static int first_column(int n) { return n / 2 % 2; }
 
@@ -46,7 +46,7 @@ struct EpilogueScheduleOf<EpilogueSchedule::direct, Traits, Epilogue,
                                  TileOfResult const& at) {
     // Without operands nothing is read beyond the edge, and TMA does not write there.
     constexpr bool reads_nothing = is_same<Epilogue, IdentityEpilogue<Real>>;
-    if (policy.whole || reads_nothing || (at.rows >= policy.block_m && at.columns >= policy.block_n))
+    if (policy.full_tiles || reads_nothing || (at.rows >= policy.block_m && at.columns >= policy.block_n))
       store_tile<true>(sums, shared, arguments, d, at);
     else
       store_tile<false>(sums, shared, arguments, d, at);
@@ -103,7 +103,7 @@ struct EpilogueScheduleOf<EpilogueSchedule::direct, Traits, Epilogue,
       for (int b = 0; b < buffers; ++b) {
         int const stored = box + 1 - buffers + b;
         int const m = to_m + stored / boxes_n * 64, n = to_n + stored % boxes_n * columns;
-        int const to[3] = {along == Along::depth ? n : m, along == Along::depth ? m : n, d.place(at.batch)};
+        int const to[3] = {along == Along::k ? n : m, along == Along::k ? m : n, d.place(at.batch)};
         arch::store_tile<3>(map, shared.bytes[warp][b], to);
       }
       arch::commit_stores();
@@ -112,7 +112,7 @@ struct EpilogueScheduleOf<EpilogueSchedule::direct, Traits, Epilogue,
 
   // Stores row m, columns n and n + 1 of a box.
   COSMATI_DEVICE static void store_pair(unsigned char* buffer, int m, int n, Pair const& value) {
-    if constexpr (along == Along::depth) {
+    if constexpr (along == Along::k) {
       arch::store(buffer + offset(m, n), value);
     } else {
       int const first = first_column(n);

@@ -70,8 +70,8 @@ struct MatrixBoxes {
   template <Along along, bool many>
   COSMATI_DEVICE void copy(void* to, arch::Barrier& barrier, int neighbor, int line,
                            unsigned short blocks) const {
-    int const at[3] = {(along == Along::depth ? first_depth : first_outer) + neighbor,
-                       (along == Along::depth ? first_outer : first_depth) + line, batch};
+    int const at[3] = {(along == Along::k ? first_depth : first_outer) + neighbor,
+                       (along == Along::k ? first_outer : first_depth) + line, batch};
     copy_box<many>(to, map, barrier, at, blocks);
   }
 };
@@ -94,7 +94,7 @@ struct TensorSource {
 
 // D, contiguous along n (depth) or along m (outer); swizzled boxes of the 16 rows of a warp by at most 128
 // bytes along n.
-template <class Element_, Along along_ = Along::depth, class Maps = TensorArguments>
+template <class Element_, Along along_ = Along::k, class Maps = TensorArguments>
 struct TensorDestination {
   using Element = Element_;
   using Arguments = Maps;

@@ -15,7 +15,7 @@ template <class Source, class Tile, int threads>
 class TileCopier {
   using Element = typename Source::Element;
   static constexpr int size = Tile::element_bytes;
-  static constexpr bool along_depth = Source::along == Along::depth;
+  static constexpr bool along_depth = Source::along == Along::k;
 
  public:
   static constexpr bool by_copies = imin(Source::width, 16 / size) * size >= 4;

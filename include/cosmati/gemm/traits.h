@@ -54,8 +54,8 @@ struct MultiplyPath {
   using TileA = SharedTile<PackA, packs_deep, policy.block_m>;
   using TileB = SharedTile<PackB, packs_deep, policy.block_n>;
   static constexpr bool by_copies = policy.main_loop == MainLoop::multistage;
-  using LoaderA = OperandLoader<SourceA, TileA, pack_depth, policy.threads(), policy.whole, by_copies>;
-  using LoaderB = OperandLoader<SourceB, TileB, pack_depth, policy.threads(), policy.whole, by_copies>;
+  using LoaderA = OperandLoader<SourceA, TileA, pack_depth, policy.threads(), policy.full_tiles, by_copies>;
+  using LoaderB = OperandLoader<SourceB, TileB, pack_depth, policy.threads(), policy.full_tiles, by_copies>;
   using Fragment = Fragments<PackA, PackB, policy.thread_m, policy.thread_n>;
   using Product = Accumulators<policy.multiply, Sum, policy.thread_m, policy.thread_n>;
 
@@ -84,8 +84,8 @@ requires(policy.multiply == Multiply::mma &&
   static constexpr int packs_deep = policy.block_k / pack_depth;
   using TileA = SwizzledTile<ElementA, SourceA::along, policy.block_k, policy.block_m>;
   using TileB = SwizzledTile<ElementB, SourceB::along, policy.block_k, policy.block_n>;
-  using LoaderA = SwizzledLoader<SourceA, TileA, policy.threads(), policy.whole>;
-  using LoaderB = SwizzledLoader<SourceB, TileB, policy.threads(), policy.whole>;
+  using LoaderA = SwizzledLoader<SourceA, TileA, policy.threads(), policy.full_tiles>;
+  using LoaderB = SwizzledLoader<SourceB, TileB, policy.threads(), policy.full_tiles>;
   using Fragment = MatrixFragments<ElementA, ElementB, policy.warp_m, policy.warp_n>;
   using Product = MatrixAccumulators<Sum, policy.thread_m, policy.thread_n>;
 
@@ -104,8 +104,8 @@ requires(policy.multiply == Multiply::mma) struct MultiplyPath<policy, SourceA, 
   static constexpr int packs_deep = policy.block_k / pack_depth_of(Multiply::mma, 8);
   using TileA = SharedTile<f64, policy.block_k, policy.block_m>;
   using TileB = SharedTile<f64, policy.block_k, policy.block_n>;
-  using LoaderA = OperandLoader<SourceA, TileA, 1, policy.threads(), policy.whole, true>;
-  using LoaderB = OperandLoader<SourceB, TileB, 1, policy.threads(), policy.whole, true>;
+  using LoaderA = OperandLoader<SourceA, TileA, 1, policy.threads(), policy.full_tiles, true>;
+  using LoaderB = OperandLoader<SourceB, TileB, 1, policy.threads(), policy.full_tiles, true>;
   using Fragment = DoubleFragments<policy.warp_m, policy.warp_n>;
   using Product = DoubleAccumulators<policy.thread_m, policy.thread_n>;
 
@@ -126,8 +126,8 @@ requires(policy.multiply == Multiply::wmma) struct MultiplyPath<policy, SourceA,
   static constexpr int packs_deep = policy.block_k / pack_depth;
   using TileA = PaddedTile<Element, SourceA::along, policy.block_k, policy.block_m>;
   using TileB = PaddedTile<Element, SourceB::along, policy.block_k, policy.block_n>;
-  using LoaderA = PaddedLoader<SourceA, TileA, policy.threads(), policy.whole>;
-  using LoaderB = PaddedLoader<SourceB, TileB, policy.threads(), policy.whole>;
+  using LoaderA = PaddedLoader<SourceA, TileA, policy.threads(), policy.full_tiles>;
+  using LoaderB = PaddedLoader<SourceB, TileB, policy.threads(), policy.full_tiles>;
   using Fragment = WmmaFragments<Element, SourceA::along, SourceB::along, policy.warp_m, policy.warp_n>;
   using Product = WmmaAccumulators<Element, Sum, policy.warp_m, policy.warp_n>;
 

@@ -74,17 +74,17 @@ struct ConsumerTeam {
   COSMATI_DEVICE void barrier() const { arch::named_barrier(id, threads); }
 };
 
-// Walk: the tiles of this block and their problems, WalkOfProblem or WalkOfGroup.
-template <class Traits, class Walk = WalkOfProblem<Traits>>
+// Scheduler: the tiles of this block and their problems, ProblemScheduler or GroupScheduler.
+template <class Traits, class Scheduler = ProblemScheduler<Traits>>
 struct WarpSpecializedRoles {
   using Own = Traits;
   static constexpr GemmPolicy policy = Traits::policy;
   using Shared = typename Traits::SharedStorage;
   using Params = typename Traits::Params;
-  using Launch = typename Walk::Launch;
+  using Launch = typename Scheduler::Launch;
   using Ring = RingPlace<policy.stages>;
 
-  COSMATI_DEVICE static Walk walk(Launch const& launch) { return Walk(launch, place()); }
+  COSMATI_DEVICE static Scheduler scheduler(Launch const& launch) { return Scheduler(launch, place()); }
   COSMATI_DEVICE static ClusterPlace place() {
     if constexpr (Traits::cluster == 1) return {0, 0, 0};
     int const block = arch::block_of_cluster();
@@ -102,7 +102,7 @@ struct WarpSpecializedRoles {
     Ring ring;
     MapUse<decltype(Params::a)> map_of_a;
     MapUse<decltype(Params::b)> map_of_b;
-    for (Walk tiles = walk(launch); tiles.more(); tiles.advance()) {
+    for (Scheduler tiles = scheduler(launch); tiles.more(); tiles.advance()) {
       TileOfWork const work = tiles.work();
       auto const& maps_a = tiles.problem().a;
       auto const& maps_b = tiles.problem().b;
@@ -134,7 +134,7 @@ struct WarpSpecializedRoles {
     ClusterPlace const here = place();
     Ring ring;
     int turn = 0;
-    for (Walk tiles = walk(launch); tiles.more(); tiles.advance(), ++turn) {
+    for (Scheduler tiles = scheduler(launch); tiles.more(); tiles.advance(), ++turn) {
       Params const& params = tiles.problem();
       StepRange const steps = tiles.steps();
       if (policy.ping_pong && turn % 2 != group) {
@@ -245,14 +245,14 @@ struct WarpSpecializedRoles {
 
 // Grid: as many clusters as can be resident, at most one per tile; block: the consumers, then the producer
 // warpgroup.
-template <class Traits, class Walk = WalkOfProblem<Traits>>
+template <class Traits, class Scheduler = ProblemScheduler<Traits>>
 COSMATI_CLUSTER_KERNEL(Traits::threads, Traits::policy.blocks, Traits::cluster)
-warp_specialized_kernel(COSMATI_PARAMETER typename Walk::Launch launch) {
-  using Roles = WarpSpecializedRoles<Traits, Walk>;
+warp_specialized_kernel(COSMATI_PARAMETER typename Scheduler::Launch launch) {
+  using Roles = WarpSpecializedRoles<Traits, Scheduler>;
   auto& shared = arch::shared_storage<typename Traits::SharedStorage>();
   arch::let_next_kernel_start();
   if (arch::thread() == 0) {
-    Walk::prefetch(launch);
+    Scheduler::prefetch(launch);
     COSMATI_UNROLL
     for (int stage = 0; stage < Traits::policy.stages; ++stage) {
       arch::init(shared.full[stage], Traits::full_arrivals);

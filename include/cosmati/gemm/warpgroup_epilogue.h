@@ -47,7 +47,7 @@ struct EpilogueScheduleOf<EpilogueSchedule::staged, WarpgroupProduct<policy, Sou
         int const row = down ? lane % rows : item / (columns / count);
         int const column = down ? item / rows : item % (columns / count) * count;
         int const m = first_m + row, n = first_n + column;
-        int const valid = policy.whole           ? count
+        int const valid = policy.full_tiles      ? count
                           : m < at.rows - warp_m ? imin(at.columns - warp_n - n, count)
                                                  : 0;
         if (valid <= 0) continue;

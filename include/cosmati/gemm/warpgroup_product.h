@@ -97,7 +97,7 @@ struct WarpgroupProduct {
                                  : half % 32 == 0                  ? half
                                                                    : 32;
   // wgmma reads 32-bit elements only if they are K-major; M-major A is read by the warps.
-  static constexpr bool a_in_registers = sizeof(ElementA) == 4 && SourceA::along == Along::outer;
+  static constexpr bool a_in_registers = sizeof(ElementA) == 4 && SourceA::along == Along::mn;
   using Fragments = FragmentsOfA<a_in_registers, packs_deep, blocks>;
   // Commit groups per step, for warpgroup_wait.
   static constexpr int groups_of_a_step = a_in_registers ? packs_deep : 1;
@@ -153,7 +153,7 @@ struct WarpgroupProduct {
       arch::warpgroup_begin();
       COSMATI_UNROLL
       for (int block = 0; block < blocks; ++block)
-        arch::multiply_warpgroup<ElementA, ElementB, false, SourceB::along == Along::outer, policy.warp_n>(
+        arch::multiply_warpgroup<ElementA, ElementB, false, SourceB::along == Along::mn, policy.warp_n>(
             sums.value[block], fragments.value[pack][block],
             from_b + static_cast<unsigned>(TileB::pack_offset(pack)), accumulate || pack > 0);
       arch::warpgroup_commit();
@@ -186,8 +186,8 @@ struct WarpgroupProduct {
   COSMATI_DEVICE static void multiply_pack(Sum (&sums)[count], unsigned long long from_a,
                                            unsigned long long from_b, int pack, int block, int first_n,
                                            bool accumulate) {
-    arch::multiply_warpgroup<ElementA, ElementB, SourceA::along == Along::outer,
-                             SourceB::along == Along::outer, 2 * count>(
+    arch::multiply_warpgroup<ElementA, ElementB, SourceA::along == Along::mn, SourceB::along == Along::mn,
+                             2 * count>(
         sums, from_a + static_cast<unsigned>(TileA::pack_offset(pack) + TileA::outer_offset(64 * block)),
         from_b + static_cast<unsigned>(TileB::pack_offset(pack) + TileB::outer_offset(first_n)), accumulate);
   }

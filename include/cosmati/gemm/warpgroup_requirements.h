@@ -100,7 +100,7 @@ template <GemmPolicy policy, class SourceA, class SourceB, class Sum>
 struct CheckedWarpgroups {
   using Requirements =
       WarpSpecializedRequirements<policy, typename SourceA::Element, typename SourceB::Element,
-                                  SourceA::along == Along::depth, SourceB::along == Along::depth, Sum>;
+                                  SourceA::along == Along::k, SourceB::along == Along::k, Sum>;
   static_assert(Requirements::satisfied);
   using ByThreads = required::OperandsByThreads<is_copied<SourceA> || is_copied<SourceB>,
                                                 policy.cluster_m * policy.cluster_n>;

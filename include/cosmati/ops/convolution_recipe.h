@@ -17,7 +17,7 @@ enum class ConvolutionAlgorithm : unsigned char {
   implicit_gemm,
   direct,
   direct_tiled,
-  direct_merged,
+  dgrad_small_c,
   unroll_gemm,
   depthwise,
   gemm,
@@ -29,7 +29,7 @@ enum class ConvolutionAlgorithm : unsigned char {
 // The matrix that unroll_gemm writes before the product (cosmati/conv/unroll.h): lines contiguous along
 // `along`, written in vectors of `width`.
 struct UnrollRecipe {
-  Along along = Along::depth;
+  Along along = Along::k;
   int width = 1;
   // A slice covers `slice` values of digit `digit` of the pixel index (filter gradient: of the tap index).
   int digit = 0;
@@ -53,7 +53,7 @@ struct PackRecipe {
 // The recipe of kernels that slide windows over the image: direct_tiled and depthwise.
 struct SlidingRecipe {
   // For direct_tiled: `rounds` images per block, the number of their channels in shared memory at a time, and
-  // compile-time facts about the rows. For its filter gradient see src/plan/conv/filter/filter_tiled.h.
+  // compile-time facts about the rows. For its filter gradient see src/plan/conv/filter/wgrad_direct.h.
   DirectTile tile;
   int channels = 1;
   // For depthwise: channels per thread, and the compile-time facts about the axis of its outputs (taps = 0:
@@ -61,7 +61,7 @@ struct SlidingRecipe {
   bool channels_last = false;
   int vector = 1, taps = 0, output_step = 1, tap_step = 1;
   bool uneven = false;  // for both: some phases have one tap less than `taps`, or none
-  int lanes_shift = 5, rounds = 1;
+  int log2_lanes = 5, rounds = 1;
   int shared_bytes = 0;
   friend bool operator==(SlidingRecipe const&, SlidingRecipe const&) = default;
 };
@@ -100,7 +100,7 @@ struct FftRecipe {
   friend bool operator==(FftRecipe const&, FftRecipe const&) = default;
 };
 
-// The recipe of direct_merged (cosmati/conv/direct_merged.h).
+// The recipe of dgrad_small_c (cosmati/conv/dgrad_small_c.h).
 struct MergedRecipe {
   MergedShape shape;
   int shared_bytes = 0;
@@ -123,7 +123,7 @@ struct ConvolutionRecipe {
   bool stepwise = false;
   int launches = 1;    // for a strided data gradient: one launch for all phases, or one for each
   PackRecipe packing;  // of warp_specialized
-  // What only this algorithm has: unroll_gemm, direct_tiled or depthwise, direct_merged, winograd, fft,
+  // What only this algorithm has: unroll_gemm, direct_tiled or depthwise, dgrad_small_c, winograd, fft,
   // image_slices; nothing for the others.
   std::variant<std::monostate, UnrollRecipe, SlidingRecipe, MergedRecipe, WinogradRecipe, FftRecipe,
                SlicesRecipe>
@@ -145,7 +145,7 @@ struct ConvolutionRecipe {
     return algorithm == ConvolutionAlgorithm::direct_tiled || algorithm == ConvolutionAlgorithm::depthwise;
   }
   bool multiplies_matrices() const { return !is_direct() && !slides() && !is_merged(); }
-  bool is_merged() const { return algorithm == ConvolutionAlgorithm::direct_merged; }
+  bool is_merged() const { return algorithm == ConvolutionAlgorithm::dgrad_small_c; }
   bool is_direct() const { return algorithm == ConvolutionAlgorithm::direct; }
   friend bool operator==(ConvolutionRecipe const&, ConvolutionRecipe const&) = default;
 };

@@ -12,7 +12,7 @@ namespace cosmati {
 // How an operand is read: MN-major (outer) or K-major (depth), in vectors of `width`. With `by_threads`, the
 // producer's threads load this operand instead of TMA.
 struct OperandAccess {
-  Along along = Along::depth;
+  Along along = Along::k;
   int width = 1;
   bool by_threads = false;
   friend bool operator==(OperandAccess const&, OperandAccess const&) = default;
@@ -21,7 +21,7 @@ struct OperandAccess {
 // An operand copied into the workspace before the product: rows contiguous along `to`, `pitch` elements
 // apart. Read along `from` in vectors of `width`.
 struct RepackRecipe {
-  Along from = Along::depth, to = Along::depth;
+  Along from = Along::k, to = Along::k;
   int width = 1;
   Index pitch = 0, matrix_pitch = 0;  // elements
   std::size_t bytes = 0;              // 0: the operand is not repacked

@@ -101,16 +101,16 @@ struct RbfProblem {
 
   template <class Self, class Visit>
   static void visit_tensors(Self& problem, Visit&& visit) {
-    bool const labelled = problem.labels.present();
+    bool const labeled = problem.labels.present();
     visit("x", Role::input, problem.x, &Arguments::x);
     visit("centres", Role::input, problem.centres, &Arguments::centres);
-    if (labelled) visit("labels", Role::input, problem.labels, &Arguments::labels);
+    if (labeled) visit("labels", Role::input, problem.labels, &Arguments::labels);
     if (problem.direction == Direction::forward) {
       if (problem.distances.present())
         visit("distances", Role::output, problem.distances, &Arguments::distances);
-      if (labelled) visit("loss", Role::output, problem.loss, &Arguments::loss);
+      if (labeled) visit("loss", Role::output, problem.loss, &Arguments::loss);
     } else {
-      if (!labelled) visit("ddistances", Role::input, problem.distances, &Arguments::ddistances);
+      if (!labeled) visit("ddistances", Role::input, problem.distances, &Arguments::ddistances);
       visit("dx", Role::output, problem.x, &Arguments::dx);
       if (problem.dcentres.present()) visit("dcentres", Role::output, problem.dcentres, &Arguments::dcentres);
     }

@@ -33,7 +33,7 @@ std::string tuning_name(Gpu const& gpu);
 std::string to_string(TuningLine const& line);  // without an end of line
 
 // A measured or proposed choice, with its predicted time.
-struct TuningContender {
+struct TuningCandidate {
   TuningLine line;
   double predicted_seconds = 0;
   std::string recipe;  // for people

@@ -172,8 +172,8 @@ struct ChannelKernel {
     }
     arch::cluster_arrive();
     arch::cluster_wait();
-    constexpr int most_blocks = 8;
-    partial = joined<most_blocks>(policy.cluster, [&](int i) { return arch::in_block(shared.of_block, i); });
+    constexpr int max_blocks = 8;
+    partial = joined<max_blocks>(policy.cluster, [&](int i) { return arch::in_block(shared.of_block, i); });
     arch::cluster_arrive();
   }
 

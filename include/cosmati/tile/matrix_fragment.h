@@ -70,7 +70,7 @@ COSMATI_DEVICE void read_matrices(unsigned (&to)[4], Tile const& tile, int first
   constexpr int size = static_cast<int>(sizeof(Element));
   int const lane = arch::thread() % 32;
   int const outer_block = is_a ? lane / 8 % 2 : lane / 16, depth_block = is_a ? lane / 16 : lane / 8 % 2;
-  if constexpr (Tile::along == Along::depth) {
+  if constexpr (Tile::along == Along::k) {
     arch::load_matrices<false>(
         to, tile.at(first_outer + outer_block * 8 + lane % 8, pack * 32 + depth_block * 16));
   } else if constexpr (size == 2) {

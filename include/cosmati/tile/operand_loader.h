@@ -20,7 +20,7 @@ struct ItemShape {
 
 COSMATI_CONSTEXPR ItemShape item_shape(Along along, int width, int pack_bytes, int pack_depth, int depth,
                                        bool by_copies) {
-  if (along == Along::outer) {  // a store of at most 16 bytes along outer
+  if (along == Along::mn) {  // a store of at most 16 bytes along outer
     int const used = imin(width, 16 / pack_bytes);
     return {used, pack_depth, pack_depth, used};
   }
@@ -35,7 +35,7 @@ struct ItemPlace {
 };
 COSMATI_CONSTEXPR ItemPlace item_place(Along along, ItemShape shape, int pack_depth, int depth, int outer,
                                        int i) {
-  if (along == Along::outer) {
+  if (along == Along::mn) {
     int const across = outer / shape.item_outer;
     return {i / across * shape.item_depth, i % across * shape.item_outer};
   }
@@ -69,11 +69,10 @@ class OperandLoader {
   // cp.async copies 4, 8 or 16 bytes without conversion: complete runs if MN-major, one pack at a time if
   // K-major.
   static constexpr int copy_bytes =
-      Source::along == Along::outer
-          ? (pack_depth > 1 ? 0 : imin(Source::width, 16 / pack_bytes) * element_bytes)
-          : imin(Source::width, pack_depth) * element_bytes;
+      Source::along == Along::mn ? (pack_depth > 1 ? 0 : imin(Source::width, 16 / pack_bytes) * element_bytes)
+                                 : imin(Source::width, pack_depth) * element_bytes;
   static constexpr bool by_copies = prefer_copies && same_bytes && copy_bytes >= 4 &&
-                                    (Source::along == Along::outer || copy_bytes == pack_bytes);
+                                    (Source::along == Along::mn || copy_bytes == pack_bytes);
   static constexpr ItemShape shape =
       item_shape(Source::along, Source::width, pack_bytes, pack_depth, Tile::depth* pack_depth, by_copies);
   static constexpr int depth = Tile::depth * pack_depth;
@@ -135,7 +134,7 @@ class OperandLoader {
   COSMATI_DEVICE bool exists(int v) const { return items % threads == 0 || thread_ + v * threads < items; }
   template <class Step>
   COSMATI_DEVICE auto run_of(int v, Step const& step, int r) const {
-    int const more = Source::along == Along::outer ? r : r * shape.width;
+    int const more = Source::along == Along::mn ? r : r * shape.width;
     return source_.template run<whole>(rows_[v], step, more);
   }
 
@@ -154,7 +153,7 @@ class OperandLoader {
     }
   }
   COSMATI_DEVICE static void put_item(Tile& tile, ItemPlace place, Elements const (&run)[shape.runs]) {
-    if constexpr (pack_depth == 1 && Source::along == Along::outer) {
+    if constexpr (pack_depth == 1 && Source::along == Along::mn) {
       Vector<Pack, shape.width> packs;
       COSMATI_UNROLL
       for (int e = 0; e < shape.width; ++e) packs[e] = pack_of(run[0][e]);
@@ -170,7 +169,7 @@ class OperandLoader {
   // Interleaves the bytes of four depths into a pack.
   COSMATI_DEVICE static void put_bytes(Tile& tile, ItemPlace place, Elements const (&run)[shape.runs]) {
     int const row = place.depth / pack_depth;
-    if constexpr (Source::along == Along::outer && shape.width == 4) {
+    if constexpr (Source::along == Along::mn && shape.width == 4) {
       unsigned rows[4], columns[4];
       COSMATI_UNROLL
       for (int r = 0; r < 4; ++r) rows[r] = __builtin_bit_cast(unsigned, run[r]);
@@ -179,7 +178,7 @@ class OperandLoader {
       COSMATI_UNROLL
       for (int e = 0; e < 4; ++e) packs[e] = Pack{columns[e]};
       arch::store(&tile.pack[row][place.outer], packs);
-    } else if constexpr (Source::along == Along::outer) {
+    } else if constexpr (Source::along == Along::mn) {
       COSMATI_UNROLL
       for (int e = 0; e < shape.width; ++e)
         tile.pack[row][place.outer + e] = Pack{joined(run[0][e], run[1][e], run[2][e], run[3][e])};

@@ -22,7 +22,7 @@ COSMATI_CONSTEXPR OuterPlace outer_place(int lane, int load) {
 
 template <class Tile>
 class OuterFragmentReader {
-  static_assert(Tile::along == Along::outer && Tile::element_bytes == 4 && Tile::row_bytes == 128,
+  static_assert(Tile::along == Along::mn && Tile::element_bytes == 4 && Tile::row_bytes == 128,
                 "an operand passed through registers must be M-major, with rows of 32 4-byte elements in "
                 "its tile");
 

@@ -83,7 +83,7 @@ class PaddedLoader {
   }
   COSMATI_DEVICE typename Source::Row row_of(PiecePlace const& place) const {
     int const along = place.byte / Tile::size;
-    return Source::along == Along::depth ? source_.row(place.line, along) : source_.row(along, place.line);
+    return Source::along == Along::k ? source_.row(place.line, along) : source_.row(along, place.line);
   }
   template <class Step>
   COSMATI_DEVICE auto run_of(PiecePlace const& own, int v, Step const& step) const {

@@ -17,12 +17,12 @@ namespace cosmati {
 // would require 8 bytes, which neither the instruction nor a 16-byte copy supports: two lines share banks,
 // and a word takes four one-byte loads. It is slow, but the only way without a transposition.
 COSMATI_CONSTEXPR int padding_of_line(int element_bytes, Along along) {
-  return element_bytes == 8 || (element_bytes == 4 && along == Along::outer) ? 32 : 16;
+  return element_bytes == 8 || (element_bytes == 4 && along == Along::mn) ? 32 : 16;
 }
 
 // Returns the bytes of a tile of this size; for code without the types.
 COSMATI_CONSTEXPR int padded_tile_bytes(int element_bytes, Along along, int depth, int outer) {
-  int const lines = along == Along::depth ? outer : depth, elements = along == Along::depth ? depth : outer;
+  int const lines = along == Along::k ? outer : depth, elements = along == Along::k ? depth : outer;
   return (lines * (elements * element_bytes + padding_of_line(element_bytes, along)) + 127) / 128 * 128;
 }
 
@@ -36,8 +36,8 @@ struct PaddedTile {
   static constexpr Along along = along_;
   static constexpr int depth = depth_, outer = outer_;
   static constexpr int size = static_cast<int>(sizeof(Element));
-  static constexpr int lines = along == Along::depth ? outer : depth;
-  static constexpr int line_bytes = (along == Along::depth ? depth : outer) * size;
+  static constexpr int lines = along == Along::k ? outer : depth;
+  static constexpr int line_bytes = (along == Along::k ? depth : outer) * size;
   static constexpr int padding = padding_of_line(size, along), pitch = line_bytes + padding;
   static constexpr int stride = pitch / size;  // elements between lines
   static_assert(line_bytes % 32 == 0,
@@ -47,8 +47,8 @@ struct PaddedTile {
 
   // Returns the address of the element at (outer, depth).
   COSMATI_CONSTEXPR unsigned char const* at(int outer_position, int depth_position) const {
-    return along == Along::depth ? &bytes[outer_position][depth_position * size]
-                                 : &bytes[depth_position][outer_position * size];
+    return along == Along::k ? &bytes[outer_position][depth_position * size]
+                             : &bytes[depth_position][outer_position * size];
   }
 };
 

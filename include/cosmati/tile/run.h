@@ -5,7 +5,7 @@
 namespace cosmati {
 
 // The index along which an operand is contiguous: MN-major (outer) or K-major (depth).
-enum class Along : unsigned char { outer, depth };
+enum class Along : unsigned char { mn, k };
 
 // Contiguous elements: the first `valid` of them exist, the others count as zero.
 template <class Element>

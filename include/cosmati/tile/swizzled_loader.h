@@ -24,7 +24,7 @@ class SwizzledLoader {
     COSMATI_UNROLL
     for (int v = 0; v < items_per_thread; ++v) {
       int const along = item(v) % row_items * width, across = item(v) / row_items;
-      rows_[v] = Source::along == Along::depth ? source.row(across, along) : source.row(along, across);
+      rows_[v] = Source::along == Along::k ? source.row(across, along) : source.row(along, across);
     }
   }
 

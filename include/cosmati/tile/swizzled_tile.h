@@ -19,11 +19,10 @@ struct SwizzledTile {
   using Element = Element_;
   static constexpr Along along = along_;
   static constexpr int depth = depth_, outer = outer_;
-  static constexpr int rows = along == Along::depth ? outer : depth;
-  static constexpr int row_bytes =
-      (along == Along::depth ? depth : outer) * static_cast<int>(sizeof(Element));
+  static constexpr int rows = along == Along::k ? outer : depth;
+  static constexpr int row_bytes = (along == Along::k ? depth : outer) * static_cast<int>(sizeof(Element));
   static constexpr int chunks = row_bytes / 16;
-  static constexpr bool in_pairs = along == Along::outer && sizeof(Element) == 4;
+  static constexpr bool in_pairs = along == Along::mn && sizeof(Element) == 4;
   static_assert(chunks >= 2 && (chunks & (chunks - 1)) == 0,
                 "a row of an operand's tile must have a power of two of at least 32 bytes");
   static_assert(!in_pairs || chunks >= 8,

@@ -25,7 +25,7 @@ struct TensorBox {
 };
 
 COSMATI_CONSTEXPR TensorBox tensor_box(Along along, int element_bytes, int depth, int outer, int slices) {
-  int const line = along == Along::depth ? depth : outer, rows = along == Along::depth ? outer : depth;
+  int const line = along == Along::k ? depth : outer, rows = along == Along::k ? outer : depth;
   int row_bytes = 128;
   while (row_bytes > 16 && line * element_bytes % row_bytes != 0) row_bytes /= 2;
   int const row = row_bytes / element_bytes, boxes = line / row;

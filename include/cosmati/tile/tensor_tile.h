@@ -35,16 +35,16 @@ struct TensorTile {
   // first 32 bytes of depth. In units of the descriptor's address, 16 bytes, pack p is at distance
   // pack_offset(p), and the next tile of an array at stride_of_tiles.
   COSMATI_DEVICE unsigned long long descriptor(int first_outer) const {
-    constexpr MatrixStrides strides = strides_of_tile(box.rows, along == Along::outer, swizzle);
+    constexpr MatrixStrides strides = strides_of_tile(box.rows, along == Along::mn, swizzle);
     return matrix_descriptor(arch::shared_address(&bytes[0][0][0]), strides, swizzle) +
            static_cast<unsigned>(outer_offset(first_outer));
   }
   COSMATI_CONSTEXPR static int outer_offset(int outer_index) {
-    return (along == Along::depth ? outer_index * row_bytes : outer_index / box.row * box_bytes) / 16;
+    return (along == Along::k ? outer_index * row_bytes : outer_index / box.row * box_bytes) / 16;
   }
   COSMATI_CONSTEXPR static int pack_offset(int pack) {
     constexpr int packs_of_row = row_bytes / 32, pack_depth = 32 / element_bytes;
-    if constexpr (along == Along::depth)
+    if constexpr (along == Along::k)
       return (pack / packs_of_row * box_bytes + pack % packs_of_row * 32) / 16;
     else
       return pack * pack_depth * row_bytes / 16;

@@ -10,7 +10,7 @@ template <class Element_, Along along_a, Along along_b, int warp_m, int warp_n>
 struct WmmaFragments {
   using Element = Element_;
   static constexpr arch::WmmaShape shape = arch::wmma_shape<Element>;
-  static constexpr bool a_by_depth = along_a == Along::depth, b_by_depth = along_b == Along::depth;
+  static constexpr bool a_by_depth = along_a == Along::k, b_by_depth = along_b == Along::k;
   arch::WmmaOperand<Element> a[warp_m / shape.m];
   arch::WmmaOperand<Element> b[warp_n / shape.n];
 

@@ -24,7 +24,7 @@ bool sample_is_due(long long step, long long steps, long long every, long long s
 Training::Training(Settings const& settings, Pictures const& pictures, nets::Team const& team)
     : settings_(settings), pictures_(pictures), team_(team) {
   prepare();
-  each([](Replica& replica) { replica.initialise(); });
+  each([](Replica& replica) { replica.initialize(); });
 }
 
 void Training::each(std::function<void(Replica&)> const& act) {

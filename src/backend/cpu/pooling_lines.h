@@ -1,4 +1,4 @@
-// Division of a pooling problem into lines for vectorized loops.
+// KPartition of a pooling problem into lines for vectorized loops.
 #pragma once
 #include <algorithm>
 

@@ -33,10 +33,10 @@ class DeviceProgram final : public Kernel<Problem> {
     }
     for (program::Step const& step : program_.steps)
       if (auto const* launch = std::get_if<program::Launch>(&step);
-          launch != nullptr && launch->room > program::most_room)
+          launch != nullptr && launch->room > program::max_room)
         throw Error(ErrorCode::bad_request, "the parameters of a launch take " +
                                                 std::to_string(launch->room) + " bytes; at most " +
-                                                std::to_string(program::most_room));
+                                                std::to_string(program::max_room));
     for (program::Transform const& of : program_.transforms)
       transforms_.emplace_back(ordinal_, of.rows, of.columns, of.count, of.real, of.inverse, of.work_bytes);
     for (Plan<GemmProblem> const& product : program_.products) products_.push_back(cosmati::prepare(product));
@@ -55,7 +55,7 @@ class DeviceProgram final : public Kernel<Problem> {
 
  private:
   void enqueue(program::Launch const& launch, program::Run const& run, Stream stream) const {
-    alignas(128) std::byte parameters[program::most_room];
+    alignas(128) std::byte parameters[program::max_room];
     launch.fill(run, parameters);
     auto const along = [](Index blocks) { return static_cast<unsigned>(blocks); };
     program::KernelSpec const& kernel = program_.kernels[launch.kernel];

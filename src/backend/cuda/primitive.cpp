@@ -113,7 +113,7 @@ jit::Source primitive_source(plan::PrimitivePass const& pass, Gpu const& gpu) {
   if (reduces) text += function_text("ComposedResult", pass.last, real, "");
   text += fmt::format(
       "using ComposedTraits = PrimitiveTraits<PrimitivePolicy{{{}}}, ComposedFunction, {}, {}, {}>;\n",
-      plan::initialiser(pass.parameters.policy), list_text(pass.inputs), list_text(pass.outputs),
+      plan::initializer(pass.parameters.policy), list_text(pass.inputs), list_text(pass.outputs),
       reduces ? "ComposedResult" : "ComposedFunction");
   // The host computes the layout of the parameters; the compiler verifies their sizes.
   text +=

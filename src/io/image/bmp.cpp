@@ -32,7 +32,7 @@ class Decoder {
     bool const has_palette = bits_ <= 8;
     if (has_palette) read_palette();
     Image image =
-        make_image(static_cast<int>(width_), static_cast<int>(height_), has_palette && grey_ ? 1 : 3);
+        make_image(static_cast<int>(width_), static_cast<int>(height_), has_palette && gray_ ? 1 : 3);
     for (int y = 0; y < image.height; ++y) {
       int const row = top_down_ ? y : image.height - 1 - y;
       std::size_t const row_at = data_at_ + static_cast<std::size_t>(row) * row_bytes();
@@ -106,7 +106,7 @@ class Decoder {
                                   colors_, most));
     for (std::size_t i = 0; i < colors_; ++i) {
       palette_[i] = color_at(at + 4 * i);
-      grey_ = grey_ && palette_[i].red == palette_[i].green && palette_[i].red == palette_[i].blue;
+      gray_ = gray_ && palette_[i].red == palette_[i].green && palette_[i].red == palette_[i].blue;
     }
   }
 
@@ -159,7 +159,7 @@ class Decoder {
   bool has_alpha_ = false;
   std::array<Color, 256> palette_;
   std::size_t colors_ = 0;
-  bool grey_ = true;
+  bool gray_ = true;
 };
 
 void append_u16(std::string& text, unsigned value) {

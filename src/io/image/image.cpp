@@ -120,16 +120,16 @@ Image read_image(std::string const& path, unsigned char page) {
 void write_png(std::string const& path, Image const& image) { write_atomically(path, encode_png(image)); }
 void write_bmp(std::string const& path, Image const& image) { write_atomically(path, encode_bmp(image)); }
 
-Image to_grey(Image const& image) {
+Image to_gray(Image const& image) {
   check_image(image);
   if (image.channels == 1) return image;
-  Image grey = make_image(image.width, image.height, 1);
+  Image gray = make_image(image.width, image.height, 1);
   unsigned char const* from = image.pixels.data();
-  for (unsigned char& value : grey.pixels) {
+  for (unsigned char& value : gray.pixels) {
     value = static_cast<unsigned char>((299 * from[0] + 587 * from[1] + 114 * from[2] + 500) / 1000);
     from += 3;
   }
-  return grey;
+  return gray;
 }
 
 Image resize_area(Image const& image, int width, int height) {

@@ -50,7 +50,7 @@ std::string encode_bmp(Image const& image);
 std::string bmp_prologue(int width, int height);
 
 // Luminance by ITU-R BT.601: 0.299 red + 0.587 green + 0.114 blue, rounded.
-Image to_grey(Image const& image);
+Image to_gray(Image const& image);
 // Each new pixel is the mean of the area that it covers; suited for reducing images.
 Image resize_area(Image const& image, int width, int height);
 // Interpolates linearly between the centers of the four nearest pixels; suited for enlarging images.

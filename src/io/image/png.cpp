@@ -87,7 +87,7 @@ bool read_rows(Reader& reader, png_bytepp rows) {
 }
 
 constexpr long long default_most_bytes = 256LL << 20;  // if COSMATI_MAX_IMAGE is not set
-constexpr std::size_t most_channels = 4;
+constexpr std::size_t max_channels = 4;
 
 // Deflate expands by a factor of at most 1032: a header that claims more data than that is invalid.
 void check_promise(Reader const& reader, std::size_t file_bytes, std::string const& name) {
@@ -100,7 +100,7 @@ void check_promise(Reader const& reader, std::size_t file_bytes, std::string con
     bad_file(name, fmt::format("claims {} x {} pixels of {} bits, more than its {} bytes can hold", width,
                                height, bits, file_bytes));
   auto const most = static_cast<std::size_t>(size_from_environment("COSMATI_MAX_IMAGE", default_most_bytes));
-  if (std::size_t const memory = width * height * most_channels; memory > most)
+  if (std::size_t const memory = width * height * max_channels; memory > most)
     bad_file(name, fmt::format("has {} x {} pixels, up to {} bytes; COSMATI_MAX_IMAGE allows {}", width,
                                height, memory, most));
 }

@@ -25,11 +25,11 @@ void check(int result, char const* call) {
 }
 
 // The maximum number of bytes per call; MPI's counts are of type int.
-constexpr std::size_t most_at_once = std::size_t{1} << 30;
+constexpr std::size_t max_at_once = std::size_t{1} << 30;
 
 template <class Element, class Call>
 void in_pieces(Element* data, std::size_t count, Call const& call) {
-  constexpr std::size_t most = most_at_once / sizeof(Element);
+  constexpr std::size_t most = max_at_once / sizeof(Element);
   for (std::size_t first = 0; first < count; first += most)
     call(data + first, static_cast<int>(std::min(most, count - first)));
 }
@@ -76,9 +76,9 @@ class MpiGroup final : public ProcessGroup {
   void barrier() override { check(MPI_Barrier(MPI_COMM_WORLD), "MPI_Barrier"); }
 
   void send(int to, int tag, void const* data, std::size_t bytes) override {
-    if (bytes > most_at_once)
+    if (bytes > max_at_once)
       throw Error(ErrorCode::bad_request, "a message of " + std::to_string(bytes) +
-                                              " bytes; valid values: up to " + std::to_string(most_at_once));
+                                              " bytes; valid values: up to " + std::to_string(max_at_once));
     MPI_Request request = MPI_REQUEST_NULL;
     check(MPI_Isend(data, static_cast<int>(bytes), MPI_BYTE, to, tag, MPI_COMM_WORLD, &request), "MPI_Isend");
     int done = 0;
@@ -89,7 +89,7 @@ class MpiGroup final : public ProcessGroup {
   }
 
   void post(int to, int tag, std::vector<std::byte> message) override {
-    if (message.size() > most_at_once) send(to, tag, message.data(), message.size());  // which throws
+    if (message.size() > max_at_once) send(to, tag, message.data(), message.size());  // which throws
     finish_posted(false);
     posted_.push_back({MPI_REQUEST_NULL, std::move(message)});
     Posted& posted = posted_.back();

@@ -6,28 +6,28 @@
 #include <algorithm>
 
 #include "src/plan/conv/bias.h"
-#include "src/plan/conv/direct_merged.h"
+#include "src/plan/conv/dgrad_small_c.h"
 #include "src/plan/conv/fft/fft.h"
 #include "src/plan/conv/filter/filter_copy.h"
-#include "src/plan/conv/filter/filter_tiled.h"
+#include "src/plan/conv/filter/wgrad_direct.h"
 #include "src/plan/conv/image_slices.h"
-#include "src/plan/conv/places.h"
+#include "src/plan/conv/phases.h"
 #include "src/plan/conv/plain_gemm.h"
 #include "src/plan/conv/product_choice.h"
 #include "src/plan/conv/program.h"
 #include "src/plan/conv/sliding.h"
 #include "src/plan/conv/unroll.h"
-#include "src/plan/conv/windows/tensor_windows.h"
+#include "src/plan/conv/windows/tma_im2col.h"
 #include "src/plan/conv/winograd/winograd.h"
 #include "src/plan/emulated/contents.h"
-#include "src/plan/gemm/ways.h"
+#include "src/plan/gemm/operand_paths.h"
 
 namespace cosmati::plan {
 namespace {
 
 using Problem = ConvolutionProblem;
 
-constexpr Index most_extent = 0x7fffffff;
+constexpr Index max_grid_extent = 0x7fffffff;
 
 std::vector<ConvolutionForm> unified_forms(Problem const& problem) {
   std::vector<ConvolutionForm> forms = forms_of(problem);
@@ -77,7 +77,7 @@ Offer<Problem> direct(Problem const& problem, Device const& device, PlanOptions 
   offer.recipe.algorithm = ConvolutionAlgorithm::direct;
   offer.recipe.product = product_recipe(forms.front());
   bool const together =
-      together_violation(problem, forms).empty() && places_of(forms, offer.recipe).blocks <= most_extent;
+      together_violation(problem, forms).empty() && phases_of(forms, offer.recipe).blocks <= max_grid_extent;
   offer.recipe.launches = together ? 1 : static_cast<int>(forms.size());
   double products = 0, walk = 0, results = 0;
   for (ConvolutionForm const& form : forms) {
@@ -141,7 +141,7 @@ void unify(std::vector<ConvolutionForm>& forms) {
     OperandAccess access = (forms.front().*operand).access;
     for (ConvolutionForm const& form : forms) {
       OperandAccess const& own = (form.*operand).access;
-      if (own.along != access.along) access = {Along::depth, 1};
+      if (own.along != access.along) access = {Along::k, 1};
       access.width = std::min(access.width, own.width);
     }
     for (ConvolutionForm& form : forms) (form.*operand).access = access;
@@ -164,9 +164,9 @@ std::string problem_violation(Problem const& problem, Backend backend) {
   if (problem.direction == ConvolutionDirection::bias) return "the bias gradient is not a matrix product";
   for (int i : {0, 1}) {
     Index const extent = problem.x.extent(2 + i) + problem.pad_begin[i] + problem.pad_end[i];
-    if (extent > most_extent)
+    if (extent > max_grid_extent)
       return fmt::format("a padded image has {} {}; at most {}", extent, i == 0 ? "rows" : "columns",
-                         most_extent);
+                         max_grid_extent);
   }
   auto const& expression = problem.epilogue.expression;
   if (backend == Backend::cuda && (expression.operands().size() > max_convolution_operands ||
@@ -182,9 +182,9 @@ std::string problem_violation(Problem const& problem, Backend backend) {
 std::string extent_violation(std::vector<ConvolutionForm> const& forms) {
   for (ConvolutionForm const& form : forms)
     for (Index const extent : {form.rows(), form.columns(), form.depth()})
-      if (extent > most_extent)
+      if (extent > max_grid_extent)
         return fmt::format("an index of the product has {} values; at most {}: split the batch", extent,
-                           most_extent);
+                           max_grid_extent);
   return {};
 }
 
@@ -228,8 +228,8 @@ std::vector<Candidate<Problem>> convolution_candidates(Backend) {
   unrolled.offer = &offer_with_bias<&unroll_gemm>;
   Candidate<Problem> tiled{"direct_tiled", {}, nullptr, prepare};
   tiled.offer = &offer_with_bias<&direct_tiled>;
-  Candidate<Problem> merged{"direct_merged", {}, nullptr, prepare};
-  merged.offer = &offer_with_bias<&direct_merged>;
+  Candidate<Problem> merged{"dgrad_small_c", {}, nullptr, prepare};
+  merged.offer = &offer_with_bias<&dgrad_small_c>;
   Candidate<Problem> by_channel{"depthwise", {}, nullptr, prepare};
   by_channel.offer = &offer_with_bias<&depthwise>;
   Candidate<Problem> product{"gemm", {}, nullptr, &prepare_on<&prepare_plain_gemm>};

@@ -34,10 +34,10 @@ Index channels_of(SlidingForm const& sliding) {
 void compile_in(SlidingRecipe& recipe, std::vector<SlidingForm> const& forms) {
   KnownAxis const known =
       known_axis(forms, recipe.channels_last ? &SlidingArguments::columns : &SlidingArguments::rows);
-  constexpr int most_places = 16;
-  if (known.taps < 1 || known.taps > most_places || std::abs(known.tap_step) > most_places ||
-      known.output_step > most_places ||
-      known_window(known.taps, known.output_step, known.tap_step, run).places > most_places)
+  constexpr int max_places = 16;
+  if (known.taps < 1 || known.taps > max_places || std::abs(known.tap_step) > max_places ||
+      known.output_step > max_places ||
+      known_window(known.taps, known.output_step, known.tap_step, run).places > max_places)
     return;
   recipe.taps = known.taps;
   recipe.output_step = known.output_step;
@@ -58,12 +58,12 @@ int vector_of(SlidingRecipe const& recipe, std::vector<SlidingForm> const& forms
   WindowForm const& image = front.form.image();
   int const size = size_of(image.type);
   if (!recipe.channels_last || front.window.image_group != 1 || front.window.outputs != 1) return 1;
-  constexpr int most_values = 80;
+  constexpr int max_values = 80;
   int const kept = known_window(recipe.taps, recipe.output_step, recipe.tap_step, run).places;
   auto const fits = [&](int vector) {
     auto const whole = [vector](Index value) { return value % vector == 0; };
     bool all =
-        image.alignment % (vector * size) == 0 && vector * kept <= most_values && whole(channels_of(front));
+        image.alignment % (vector * size) == 0 && vector * kept <= max_values && whole(channels_of(front));
     for (SlidingForm const& sliding : forms) {
       SlidingArguments const& w = sliding.window;
       for (Index const stride : {w.image_stride, w.inputs > 1 ? w.image_input : 0, w.rows.image_stride,
@@ -80,17 +80,17 @@ int vector_of(SlidingRecipe const& recipe, std::vector<SlidingForm> const& forms
 
 Index filter_bytes(SlidingForm const& sliding, SlidingRecipe const& recipe) {
   SlidingArguments const& w = sliding.window;
-  Index const channels = recipe.channels_last ? Index{recipe.vector} << recipe.lanes_shift : 1;
+  Index const channels = recipe.channels_last ? Index{recipe.vector} << recipe.log2_lanes : 1;
   return channels * w.inputs * w.rows.taps * w.columns.taps * size_of(sliding.form.sum);
 }
 
 Index items_of(SlidingForm const& sliding, SlidingRecipe const& recipe) {
   WindowAxis const& other = across(sliding, recipe);
   return sliding.window.images * parts(along(sliding, recipe).outputs, run) *
-         (recipe.channels_last ? other.outputs : parts(other.outputs, Index{1} << recipe.lanes_shift));
+         (recipe.channels_last ? other.outputs : parts(other.outputs, Index{1} << recipe.log2_lanes));
 }
 Index channel_tiles(SlidingForm const& sliding, SlidingRecipe const& recipe) {
-  return parts(channels_of(sliding), recipe.channels_last ? Index{recipe.vector} << recipe.lanes_shift : 1);
+  return parts(channels_of(sliding), recipe.channels_last ? Index{recipe.vector} << recipe.log2_lanes : 1);
 }
 
 std::string violation(Problem const& problem, Device const& device, PlanOptions const& options) {
@@ -127,7 +127,7 @@ double predicted(std::vector<SlidingForm> const& forms, SlidingRecipe const& rec
     bool const known = recipe.taps > 0 && axis.taps > 0;
     int const places =
         known ? known_window(axis.taps, axis.output_step, axis.tap_step, run).places : run * axis.taps;
-    Index const runs = (items_of(sliding, recipe) * channel_tiles(sliding, recipe)) << recipe.lanes_shift;
+    Index const runs = (items_of(sliding, recipe) * channel_tiles(sliding, recipe)) << recipe.log2_lanes;
     slots += static_cast<double>(runs) * (slots_of_run + own * (places * slots_of_place + products));
     blocks += static_cast<double>(depthwise_grid(sliding, recipe).x);
   }
@@ -140,7 +140,7 @@ double predicted(std::vector<SlidingForm> const& forms, SlidingRecipe const& rec
 
 }  // namespace
 
-int lanes_shift_of(Index extent, int least, int most) {
+int log2_lanes_of(Index extent, int least, int most) {
   int best = least;
   for (int shift = least; shift <= most; ++shift)
     if (parts(extent, Index{1} << shift) << shift <= parts(extent, Index{1} << best) << best) best = shift;
@@ -150,15 +150,15 @@ int lanes_shift_of(Index extent, int least, int most) {
 DepthwiseSchedule depthwise_schedule(SlidingForm const& sliding, SlidingRecipe const& recipe) {
   DepthwiseSchedule schedule;
   WindowAxis const& other = across(sliding, recipe);
-  schedule.lanes_shift = recipe.lanes_shift;
-  schedule.items_of_block = (threads >> recipe.lanes_shift) * recipe.rounds;
+  schedule.log2_lanes = recipe.log2_lanes;
+  schedule.items_of_block = (threads >> recipe.log2_lanes) * recipe.rounds;
   schedule.items = static_cast<int>(items_of(sliding, recipe));
   schedule.channels = static_cast<int>(channels_of(sliding));
   auto const divisor = [](Index value) { return Divisor(std::max<Index>(1, value)); };
   schedule.channel_tiles = divisor(channel_tiles(sliding, recipe));
   schedule.runs = divisor(parts(along(sliding, recipe).outputs, run));
   schedule.across =
-      divisor(recipe.channels_last ? other.outputs : parts(other.outputs, Index{1} << recipe.lanes_shift));
+      divisor(recipe.channels_last ? other.outputs : parts(other.outputs, Index{1} << recipe.log2_lanes));
   schedule.outputs = divisor(sliding.window.outputs);
   return schedule;
 }
@@ -192,15 +192,15 @@ Offer<Problem> depthwise(Problem const& problem, Device const& device, PlanOptio
   sliding.vector = vector_of(sliding, forms, emulated);
   Index const lanes =
       sliding.channels_last ? channels_of(front) / sliding.vector : across(front, sliding).outputs;
-  sliding.lanes_shift = lanes_shift_of(lanes, 3, sliding.channels_last ? 5 : 7);
+  sliding.log2_lanes = log2_lanes_of(lanes, 3, sliding.channels_last ? 5 : 7);
   auto const shared = [&] {
     Index bytes = 0;
     for (SlidingForm const& form : forms) bytes = std::max(bytes, filter_bytes(form, sliding));
     return bytes;
   };
-  while (sliding.channels_last && sliding.lanes_shift > 0 &&
+  while (sliding.channels_last && sliding.log2_lanes > 0 &&
          shared() > device.gpu.shared_bytes_per_multiprocessor / 4)
-    --sliding.lanes_shift;
+    --sliding.log2_lanes;
   if (shared() > device.gpu.shared_bytes_per_block) {
     offer.refusal =
         fmt::format("the filters of a block's channels need {} bytes of shared memory; {} has {} per block",
@@ -222,14 +222,14 @@ Offer<Problem> depthwise(Problem const& problem, Device const& device, PlanOptio
   }
   // The filters of a block are reused for several rounds if there are enough blocks.
   Index const rounds =
-      items * tiles / (threads >> sliding.lanes_shift) / std::max(1, 12 * device.gpu.multiprocessors);
+      items * tiles / (threads >> sliding.log2_lanes) / std::max(1, 12 * device.gpu.multiprocessors);
   sliding.rounds = static_cast<int>(std::clamp<Index>(rounds, 1, 16));
   for (auto const& launch : launches) offer.predicted_seconds += predicted(launch, sliding, device.gpu);
   recipe.product.predicted_seconds = offer.predicted_seconds;
   if (emulated) offer.workspace_bytes = emulator::widening_bytes(problem, recipe);
   offer.text = fmt::format("{} outputs along {} by {} channels per thread, {} lanes of {}, {}, {} rounds, {}",
                            run, sliding.channels_last ? "columns" : "rows", sliding.vector,
-                           1 << sliding.lanes_shift, sliding.channels_last ? "channels" : "columns",
+                           1 << sliding.log2_lanes, sliding.channels_last ? "channels" : "columns",
                            taps_text(sliding), sliding.rounds, launches_text(launches));
   return offer;
 }

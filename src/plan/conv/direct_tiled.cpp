@@ -5,7 +5,7 @@
 #include <numeric>
 
 #include "src/plan/conv/choice.h"
-#include "src/plan/conv/filter/filter_tiled.h"
+#include "src/plan/conv/filter/wgrad_direct.h"
 #include "src/plan/conv/product_choice.h"
 #include "src/plan/conv/sliding.h"
 #include "src/plan/emulated/contents.h"
@@ -68,7 +68,7 @@ PlaneSchedule smallest_planes(SlidingForm const& sliding, SlidingRecipe const& r
   planes.image_pitch = narrowed(Index{recipe.channels} * planes.channel_pitch);
   planes.channels_last = window.image_input == 1 && window.inputs > 1;
   int const width = std::clamp(window.columns.size, 1, planes.columns);
-  planes.lanes_shift = lanes_shift_of(Index{width} * (planes.channels_last ? recipe.channels : 1), 3, 5);
+  planes.log2_lanes = log2_lanes_of(Index{width} * (planes.channels_last ? recipe.channels : 1), 3, 5);
   planes.fill = reaches_outside(window.rows) || reaches_outside(window.columns);
   planes.loaded_rows = Divisor(std::clamp(window.rows.size, 1, planes.rows));
   planes.channels = Divisor(recipe.channels);
@@ -132,7 +132,7 @@ BlockCost block_cost(SlidingForm const& sliding, SlidingRecipe const& recipe, Gp
       Index{w.rows.taps} * tile.thread_filters / vector_of_run(tile.thread_filters, size_of(sum));
   double const slots_of_column = number(w.rows.taps * sums) * slots_of_product + 2.0 * number(places) +
                                  number(filters) + (known ? 6.0 : 4.0 * w.rows.taps);
-  Index const lanes = Index{1} << planes.lanes_shift;
+  Index const lanes = Index{1} << planes.log2_lanes;
   Index const channels_of_line = planes.channels_last ? recipe.channels : 1;
   Index const width = Index{std::clamp(w.columns.size, 1, planes.columns)} * channels_of_line;
   Index const lines =
@@ -208,9 +208,9 @@ Cost cost_of(SlidingLaunches const& launches, SlidingRecipe const& recipe, Gpu c
 SlidingRecipe compiled_in(std::vector<SlidingForm> const& forms) {
   SlidingRecipe recipe;
   KnownAxis const known = known_axis(forms, &SlidingArguments::rows);
-  constexpr int most_taps = 31, most_step = 4;
-  if (known.taps < 1 || known.taps > most_taps || std::abs(known.tap_step) > most_step ||
-      known.output_step > most_step)
+  constexpr int max_taps = 31, max_step = 4;
+  if (known.taps < 1 || known.taps > max_taps || std::abs(known.tap_step) > max_step ||
+      known.output_step > max_step)
     return recipe;
   recipe.taps = known.taps;
   recipe.output_step = known.output_step;
@@ -242,9 +242,9 @@ class Search {
 
   // Considers blocks of up to `threads` threads, each computing thread_rows rows for thread_filters filters.
   void consider(SlidingRecipe recipe, Index threads, int thread_rows, int thread_filters) {
-    constexpr Index most_values = 80;  // in registers
+    constexpr Index max_values = 80;  // in registers
     Index const places = known_window(recipe.taps, recipe.output_step, recipe.tap_step, thread_rows).places;
-    if (places + Index{thread_rows + 1} * thread_filters > most_values) return;
+    if (places + Index{thread_rows + 1} * thread_filters > max_values) return;
     Index const down = parts(rows_, thread_rows);
     for (Index groups = std::min(parts(outputs_, thread_filters), threads); groups > 0;
          groups = groups > 1 ? parts(groups, 2) : 0) {
@@ -272,7 +272,7 @@ class Search {
 
   SlidingRecipe const& best() const { return best_; }
   double seconds() const { return seconds_; }
-  Index least_bytes() const { return least_bytes_; }
+  Index min_bytes() const { return min_bytes_; }
   bool found() const { return best_.shared_bytes > 0; }
 
  private:
@@ -282,7 +282,7 @@ class Search {
          channels = channels > 1 ? parts(channels, 2) : 0) {
       recipe.channels = narrowed(channels);
       Cost cost = cost_of(launches_, recipe, gpu_, false);
-      if (least_bytes_ == 0 || cost.shared_bytes < least_bytes_) least_bytes_ = cost.shared_bytes;
+      if (min_bytes_ == 0 || cost.shared_bytes < min_bytes_) min_bytes_ = cost.shared_bytes;
       if (cost.shared_bytes > most || (found() && cost.seconds >= seconds_)) continue;
       cost = cost_of(launches_, recipe, gpu_, true);
       if (cost.shared_bytes > most || (found() && cost.seconds >= seconds_)) continue;
@@ -294,7 +294,7 @@ class Search {
 
   SlidingLaunches const& launches_;
   Gpu const& gpu_;
-  Index rows_ = 1, columns_ = 1, outputs_, images_, inputs_, least_bytes_ = 0;
+  Index rows_ = 1, columns_ = 1, outputs_, images_, inputs_, min_bytes_ = 0;
   SlidingRecipe best_;
   double seconds_ = 0;
 };
@@ -331,7 +331,7 @@ Offer<Problem> direct_tiled(Problem const& problem, Device const& device, PlanOp
   offer.refusal = problem_violation(problem, device.backend);
   if (offer.refusal.empty()) offer.refusal = options.policy.refusal();
   if (!offer.refusal.empty()) return offer;
-  if (problem.direction == ConvolutionDirection::filter) return filter_tiled(problem, device);
+  if (problem.direction == ConvolutionDirection::filter) return wgrad_direct(problem, device);
   SlidingLaunches const launches = sliding_launches(problem, ConvolutionAlgorithm::direct_tiled);
   std::vector<SlidingForm> forms;
   for (auto const& launch : launches) forms.insert(forms.end(), launch.begin(), launch.end());
@@ -352,17 +352,17 @@ Offer<Problem> direct_tiled(Problem const& problem, Device const& device, PlanOp
     search.consider(in_catalogue(known, recipe.product.sum) ? known : SlidingRecipe{},
                     emulated_direct_threads, emulated_direct_tile);
   } else {
-    constexpr int most_sums = 48;
+    constexpr int max_sums = 48;
     for (Index const threads : {64, 128, 256})
       for (int const filters : {1, 2, 3, 4, 6, 8})
         for (int const rows : {1, 2, 3, 4, 5, 6, 7, 8})
-          if (filters * rows <= most_sums) search.consider(known, threads, rows, filters);
+          if (filters * rows <= max_sums) search.consider(known, threads, rows, filters);
   }
   if (!search.found()) {
     offer.refusal = fmt::format(
         "one channel of the smallest tile, with {}x{} taps, needs {} bytes of shared memory; {} has {} per "
         "block",
-        forms.front().window.rows.taps, forms.front().window.columns.taps, search.least_bytes(), gpu.name,
+        forms.front().window.rows.taps, forms.front().window.columns.taps, search.min_bytes(), gpu.name,
         gpu.shared_bytes_per_block);
     return offer;
   }
@@ -380,13 +380,13 @@ Offer<Problem> direct_tiled(Problem const& problem, Device const& device, PlanOp
   offer.predicted_seconds = recipe.product.predicted_seconds = search.seconds();
   if (emulated) offer.workspace_bytes = emulator::widening_bytes(problem, recipe);
   DirectTile const& tile = own.tile;
-  constexpr Index most_groups = 65535;  // per launch
+  constexpr Index max_groups = 65535;  // per launch
   offer.text = fmt::format(
       "{} images of {}x{} outputs of {} filters, thread {}x{}, {} threads, {}, {} channels at a time, {} "
       "bytes of shared memory, {}",
       images_of(own), tile.rows, tile.columns, tile.filters, tile.thread_rows, tile.thread_filters,
       tile_threads(own), taps_text(own), own.channels, own.shared_bytes,
-      launches_text(launches, parts(forms.front().form.groups, most_groups)));
+      launches_text(launches, parts(forms.front().form.groups, max_groups)));
   return offer;
 }
 

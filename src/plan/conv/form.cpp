@@ -14,9 +14,9 @@ namespace {
 
 // The strides of a tensor by index letter.
 struct Walk {
-  DigitStep of[26];
-  DigitStep& operator[](char letter) { return of[letter - 'a']; }
-  DigitStep along(char letter) const { return letter < 'a' ? DigitStep{} : of[letter - 'a']; }
+  IndexStride of[26];
+  IndexStride& operator[](char letter) { return of[letter - 'a']; }
+  IndexStride along(char letter) const { return letter < 'a' ? IndexStride{} : of[letter - 'a']; }
 };
 
 Index stride_of(TensorDescription const& tensor, int dimension) {
@@ -34,7 +34,7 @@ Axis axis_of(ConvolutionProblem const& p, int i) {
 
 int narrowed(Index value) { return static_cast<int>(value); }
 
-DigitSteps steps_of(ProductIndex const& index, Walk const& walk) {
+IndexStrides steps_of(ProductIndex const& index, Walk const& walk) {
   return {{Divisor(std::max<Index>(1, index[1].extent)), Divisor(std::max<Index>(1, index[2].extent))},
           walk.along(index[0].letter),
           walk.along(index[1].letter),
@@ -43,7 +43,7 @@ DigitSteps steps_of(ProductIndex const& index, Walk const& walk) {
 
 // The largest vector width (a power of two, at most 16 bytes) that is contiguous along the last digit of
 // `index` and aligned for all values of the other digits.
-int width_along(ProductIndex const& index, DigitSteps const& along, DigitSteps const& across, Index base,
+int width_along(ProductIndex const& index, IndexStrides const& along, IndexStrides const& across, Index base,
                 Index batch_stride, DataType type, int alignment) {
   if (along.last.stride != 1 || along.last.down != 0 || along.last.right != 0) return 1;
   int const size = size_of(type);
@@ -62,7 +62,7 @@ int width_along(ProductIndex const& index, DigitSteps const& along, DigitSteps c
 }
 
 OperandAccess access_along(WindowForm const& form, ProductIndex const& outer, ProductIndex const& depth) {
-  DigitSteps const &o = form.arguments.outer, &d = form.arguments.depth;
+  IndexStrides const &o = form.arguments.outer, &d = form.arguments.depth;
   Index const batch_stride = form.arguments.batch_stride;
   int const deep = width_along(depth, d, o, form.base, batch_stride, form.type, form.alignment);
   int const across = width_along(outer, o, d, form.base, batch_stride, form.type, form.alignment);
@@ -71,8 +71,7 @@ OperandAccess access_along(WindowForm const& form, ProductIndex const& outer, Pr
   bool const lanes_across = across == 1 && deep == 1 && size_of(form.type) >= 4 &&
                             form.type != DataType::tf32 && std::abs(o.last.stride) == 1 &&
                             std::abs(d.last.stride) != 1;
-  return across > deep || lanes_across ? OperandAccess{Along::outer, across}
-                                       : OperandAccess{Along::depth, deep};
+  return across > deep || lanes_across ? OperandAccess{Along::mn, across} : OperandAccess{Along::k, deep};
 }
 
 WindowForm operand_form(TensorDescription const& tensor, ProductIndex const& outer, ProductIndex const& depth,
@@ -104,7 +103,7 @@ DigitForm digit_form(TensorDescription const& tensor, ProductIndex const& m, Pro
   form.present = true;
   form.base = base;
   form.alignment = std::max(tensor.alignment, size_of(tensor.type));
-  DigitSteps const rows = steps_of(m, walk), columns = steps_of(n, walk);
+  IndexStrides const rows = steps_of(m, walk), columns = steps_of(n, walk);
   form.arguments = {nullptr,
                     batch_stride,
                     rows.extents,
@@ -387,8 +386,8 @@ ConvolutionForm slice_of(ConvolutionForm form, int digit, Index first, Index cou
   of_image.first += first * of_image.step;
   of_image.extent = count;
   WindowForm& image = form.image();
-  DigitSteps& outer = image.arguments.outer;
-  DigitStep const step = digit == 0 ? outer.first : outer.middle;
+  IndexStrides& outer = image.arguments.outer;
+  IndexStride const step = digit == 0 ? outer.first : outer.middle;
   image.base += first * step.stride;
   image.arguments.top += narrowed(first * step.down);
   image.arguments.left += narrowed(first * step.right);
@@ -427,7 +426,7 @@ ConvolutionForm with_all_channels(ConvolutionForm form) {
   channel.extent *= form.groups;
   form.groups = 1;
   auto const steps = [](DigitExtents const& extents, Index const(&stride)[3]) {
-    return DigitSteps{extents, {stride[0]}, {stride[1]}, {stride[2]}};
+    return IndexStrides{extents, {stride[0]}, {stride[1]}, {stride[2]}};
   };
   auto const widen = [&](DigitForm& result) {
     DigitArguments& arguments = result.arguments;
@@ -446,10 +445,10 @@ ConvolutionForm with_all_channels(ConvolutionForm form) {
 }
 
 void merge_digits(WindowForm& operand, Index outer, Index depth) {
-  auto const merge = [](DigitSteps& steps, Index extent) {
+  auto const merge = [](IndexStrides& steps, Index extent) {
     Index extents[3] = {extent / (Index{steps.extents.middle.divisor} * steps.extents.last.divisor),
                         steps.extents.middle.divisor, steps.extents.last.divisor};
-    DigitStep each[3] = {steps.first, steps.middle, steps.last};
+    IndexStride each[3] = {steps.first, steps.middle, steps.last};
     // Merges digits with a common stride, from the last to the first.
     int low = 2;
     for (int high = 1; high >= 0; --high) {

@@ -15,7 +15,7 @@ namespace {
 
 using Problem = ConvolutionProblem;
 
-constexpr Index most_pixels = 0x7fffffff;   // that a kernel can count
+constexpr Index max_pixels = 0x7fffffff;    // that a kernel can count
 constexpr Index slice_pixels = 0x40000000;  // leaves room for counting past the end of a slice
 constexpr std::size_t buffer_alignment = 256;
 
@@ -231,11 +231,11 @@ Offer<Problem> image_slices(Problem const& problem, Device const& device, PlanOp
   offer.refusal = problem_violation(problem, device.backend);
   if (!offer.refusal.empty()) return offer;
   Index const of_image = pixels_of_image(problem);
-  if (problem.y.extent(0) * of_image <= most_pixels)
-    offer.refusal = fmt::format("splits batches of more than {} pixels; this one has {}", most_pixels,
+  if (problem.y.extent(0) * of_image <= max_pixels)
+    offer.refusal = fmt::format("splits batches of more than {} pixels; this one has {}", max_pixels,
                                 problem.y.extent(0) * of_image);
-  else if (of_image > most_pixels)
-    offer.refusal = fmt::format("one image has {} pixels; at most {}", of_image, most_pixels);
+  else if (of_image > max_pixels)
+    offer.refusal = fmt::format("one image has {} pixels; at most {}", of_image, max_pixels);
   if (!offer.refusal.empty()) return offer;
   Index const most = std::max<Index>(1, slice_pixels / of_image), slices = slices_of(problem, most);
   return slices_of_images(problem, device, options, (problem.y.extent(0) + slices - 1) / slices);

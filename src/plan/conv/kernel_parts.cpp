@@ -26,7 +26,7 @@ std::string epilogue_text(ConvolutionForm const& form) {
 }
 
 std::string destination_text(DigitForm const& d) {
-  return fmt::format("DigitDestination<{}, {}>", name_of(d.type), d.width);
+  return fmt::format("ConvDestination<{}, {}>", name_of(d.type), d.width);
 }
 
 std::string function_text(ConvolutionProblem const& problem, ConvolutionForm const& form) {

@@ -9,7 +9,7 @@
 #include "src/ops/architecture.h"
 #include "src/plan/conv/choice.h"
 #include "src/plan/conv/filter/filter_copy.h"
-#include "src/plan/conv/places.h"
+#include "src/plan/conv/phases.h"
 #include "src/plan/emulated/contents.h"
 #include "src/plan/emulated/policy.h"
 #include "src/plan/gemm/invariant.h"
@@ -23,7 +23,7 @@ namespace {
 
 using Problem = ConvolutionProblem;
 
-constexpr Index most_extent = 0x7fffffff;
+constexpr Index max_grid_extent = 0x7fffffff;
 
 // The depth of a form when the channels of each tap are padded to full steps.
 Index padded_depth(ConvolutionForm const& form, int block_k) { return stepwise(form, block_k).depth(); }
@@ -34,23 +34,23 @@ bool steps_by_taps(Problem const& problem, ConvolutionForm const& form, int bloc
   return static_cast<double>(padded_depth(form, block_k)) <= 1.15 * static_cast<double>(form.depth());
 }
 
-struct Way {
+struct Path {
   MainLoop main_loop;
   Multiply multiply;
 };
 
-std::vector<Way> ways_of(ConvolutionForm const& form, Gpu const& gpu) {
+std::vector<Path> ways_of(ConvolutionForm const& form, Gpu const& gpu) {
   bool const bytes = is_int8(form.a.type) && is_int8(form.b.type);
   Multiply const simple = bytes ? Multiply::dp4a : Multiply::fma;
-  std::vector<Way> ways{{MainLoop::double_buffered, simple}};
-  if (!features_of(gpu).async_copy) return ways;
+  std::vector<Path> paths{{MainLoop::double_buffered, simple}};
+  if (!features_of(gpu).async_copy) return paths;
   int const bytes_of_run = form.a.access.width * size_of(form.a.type);
-  if (!bytes && bytes_of_run >= 4) ways.push_back({MainLoop::multistage, simple});
-  bool const deep = form.a.access.along == Along::depth && form.b.access.along == Along::depth;
+  if (!bytes && bytes_of_run >= 4) paths.push_back({MainLoop::multistage, simple});
+  bool const deep = form.a.access.along == Along::k && form.b.access.along == Along::k;
   if (mma_takes(form.a.type, form.b.type, form.sum) && (size_of(form.a.type) > 1 || deep) &&
       mma_device_violation(form.a.type, gpu).empty())
-    ways.push_back({MainLoop::multistage, Multiply::mma});
-  return ways;
+    paths.push_back({MainLoop::multistage, Multiply::mma});
+  return paths;
 }
 
 // True if the first policy named exists only in the warp_specialized main loop.
@@ -88,22 +88,22 @@ class Search {
       refuse("--policy " + options_.policy.text + "applies only to warp_specialized");
       return std::move(best_).result();
     }
-    for (Way const& way : ways_of(forms_.front(), device_.gpu)) {
+    for (Path const& path : ways_of(forms_.front(), device_.gpu)) {
       if (keeps_order(options_, forms_.front().sum)) {
-        if (way.multiply != invariant_multiply()) continue;
-        if (way.multiply == Multiply::mma && !is_side_kept()) {
+        if (path.multiply != invariant_multiply()) continue;
+        if (path.multiply == Multiply::mma && !is_side_kept()) {
           refuse(
               "with one pixel per image, the batch size determines whether images are rows of the product, "
               "and mma does not guarantee identical bits for both");
           continue;
         }
       }
-      if (main_loop && main_loop != way.main_loop) continue;
-      if (policy_.multiply && policy_.multiply != way.multiply) continue;
-      if (emulated() && !emulator::multiplies_convolution(way.main_loop, way.multiply, forms_.front().a.type,
-                                                          forms_.front().b.type))
+      if (main_loop && main_loop != path.main_loop) continue;
+      if (policy_.multiply && policy_.multiply != path.multiply) continue;
+      if (emulated() && !emulator::multiplies_convolution(path.main_loop, path.multiply,
+                                                          forms_.front().a.type, forms_.front().b.type))
         continue;
-      try_way(way);
+      try_way(path);
     }
     return std::move(best_).result();
   }
@@ -127,11 +127,11 @@ class Search {
     });
   }
 
-  void try_way(Way const& way) {
+  void try_way(Path const& path) {
     int const element_bytes = size_of(forms_.front().a.type);
-    GemmPolicy const own = emulator::emulated_policy(way.main_loop, way.multiply, element_bytes);
+    GemmPolicy const own = emulator::emulated_policy(path.main_loop, path.multiply, element_bytes);
     std::vector<NamedPolicy> policies =
-        named_policies(way.main_loop, way.multiply, forms_.front().sum, element_bytes);
+        named_policies(path.main_loop, path.multiply, forms_.front().sum, element_bytes);
     if (emulated()) policies = {{"emulated", own}};
     if (!policy_.empty()) policies = {requested_policy(policy_, policies, policies[emulated() ? 0 : 2])};
     if (emulated() && !(policies.front().policy == own)) {
@@ -172,7 +172,7 @@ class Search {
   }
 
   bool may_split(GemmPolicy const& policy, int splits) const {
-    Index tiles = 0, steps = most_extent;
+    Index tiles = 0, steps = max_grid_extent;
     for (ConvolutionForm const& form : forms_) {
       tiles = std::max(tiles, tiles_of(policy, gemm_view(form)) * form.groups);
       steps = std::min(steps, form.depth() / policy.block_k);
@@ -239,9 +239,9 @@ class Search {
     if (together) {
       volume.steps = products / std::max(1.0, volume.tiles);
       seconds = predict_seconds(product, gemm_view(stepped.front()), device_.gpu, volume);
-      Places const places = places_of(stepped, recipe);
-      if (places.blocks > most_extent) return;
-      flags = places.flag_bytes, partials = places.partial_bytes;
+      Phases const phases = phases_of(stepped, recipe);
+      if (phases.blocks > max_grid_extent) return;
+      flags = phases.flag_bytes, partials = phases.partial_bytes;
       recipe.launches = 1;
     }
     seconds *= elements_factor(product, stepped.front());

@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 
 #include "src/plan/conv/choice.h"
-#include "src/plan/conv/places.h"
+#include "src/plan/conv/phases.h"
 #include "src/plan/conv/unroll.h"
 #include "src/plan/emulated/policy.h"
 #include "src/plan/gemm/model.h"
@@ -31,11 +31,11 @@ ProductTraits emulated_product(ConvolutionRecipe const& recipe, KernelTypes cons
   bool const by_mma = product.policy.multiply == Multiply::mma;
   int const full = 16 / size_of(type);
   bool const narrow = type == DataType::f64 || type == DataType::s32;
-  bool const across = product.a.along == Along::outer && product.b.along == Along::outer,
-             deep = product.a.along == Along::depth && product.b.along == Along::depth;
-  WindowSourceTraits a{type, Along::depth, 1, recipe.stepwise, true}, b = a;
+  bool const across = product.a.along == Along::mn && product.b.along == Along::mn,
+             deep = product.a.along == Along::k && product.b.along == Along::k;
+  WindowSourceTraits a{type, Along::k, 1, recipe.stepwise, true}, b = a;
   if (type == DataType::f32 && across && recipe.stepwise && product.a.width == 1 && product.b.width >= full)
-    a = {type, Along::outer, 1, true, true}, b = {type, Along::outer, full, true, false};
+    a = {type, Along::mn, 1, true, true}, b = {type, Along::mn, full, true, false};
   else if (!narrow && product.a.width >= full && product.b.width >= full &&
            ((across && !recipe.stepwise) || (deep && recipe.stepwise)))
     a = b = {type, product.a.along, full, recipe.stepwise, true};
@@ -102,12 +102,11 @@ void launch_unrolling(ConvolutionProgram& made, std::size_t kernel, ConvolutionF
 
 std::string WindowSourceTraits::print() const {
   return fmt::format("WindowSource<{}, Along::{}, {}, DepthDigits::{}, {}>", name_of(type),
-                     along == Along::depth ? "depth" : "outer", width, stepwise ? "stepwise" : "each",
-                     windowed);
+                     along == Along::k ? "k" : "mn", width, stepwise ? "stepwise" : "each", windowed);
 }
 
 std::string ProductTraits::print() const {
-  return fmt::format("GemmTraits<GemmPolicy{{{}}},\n{},\n{},\n{},\n{},\n{}>", initialiser(policy), a.print(),
+  return fmt::format("GemmTraits<GemmPolicy{{{}}},\n{},\n{},\n{},\n{},\n{}>", initializer(policy), a.print(),
                      b.print(), name_of(sum), epilogue, destination);
 }
 
@@ -125,12 +124,12 @@ program::Program product_program(Plan<Problem> const& plan) {
                               ? 0
                               : static_cast<unsigned>(shared_storage_bytes(recipe.product, gemm_view(front)));
   program::KernelSpec kernel{
-      .headers = {direct ? "conv/direct.h" : "conv/window_source.h", "conv/digit_destination.h"},
-      .entry = made.is_emulated() || together ? (direct ? "direct_of_places_kernel" : "gemm_of_places_kernel")
+      .headers = {direct ? "conv/direct.h" : "conv/window_source.h", "conv/conv_destination.h"},
+      .entry = made.is_emulated() || together ? (direct ? "direct_of_phases_kernel" : "gemm_of_phases_kernel")
                : direct                       ? "direct_convolution_kernel"
                                               : "gemm_kernel",
       .traits = traits_of(made, front, recipe),
-      .places = made.is_emulated() ? most_places_of_launch
+      .phases = made.is_emulated() ? max_phases_of_launch
                 : together         ? static_cast<int>(forms.size())
                                    : 0,
       .asserted = {direct ? std::pair<std::string, std::size_t>{"ComposedTraits::threads", direct_threads}
@@ -139,34 +138,34 @@ program::Program product_program(Plan<Problem> const& plan) {
       .keeps_roundings = plan.batch_invariant,
       .threads = direct ? direct_threads : static_cast<unsigned>(recipe.product.policy.threads()),
       .shared_bytes = shared};
-  if (!direct) kernel.headers.push_back(together ? "conv/places.h" : "gemm/kernel.h");
+  if (!direct) kernel.headers.push_back(together ? "conv/phases.h" : "gemm/kernel.h");
   auto const launch_of = [&](ConvolutionForm const& form, KernelOperand const& image) {
     return form.image_is_a ? ProductLaunch{form, recipe, image, made.filter}
                            : ProductLaunch{form, recipe, made.filter, image};
   };
   with_parts(plan, [&]<class Epilogue, class Destination>(Epilogue, Destination) {
     using Parameters = GemmParameters<WindowArguments, WindowArguments, Epilogue, Destination>;
-    using ManyPlaces = PlacesParameters<Parameters, most_places_of_launch>;
+    using ManyPhases = PhasesParameters<Parameters, max_phases_of_launch>;
     std::size_t const number = made.add_kernel<Parameters>(kernel, front);
     if (together) {
-      Places const places = places_of(forms, recipe);
-      if (places.list.empty()) return;
+      Phases const phases = phases_of(forms, recipe);
+      if (phases.list.empty()) return;
       std::vector<ProductLaunch> launches;
-      for (Place const& place : places.list) launches.push_back(launch_of(forms[place.form], made.image));
+      for (Phase const& phase : phases.list) launches.push_back(launch_of(forms[phase.form], made.image));
       // Passes only as many entries of the parameter array as the plan has phases.
-      std::size_t const absent = made.is_emulated() ? 0 : most_places_of_launch - forms.size();
-      made.launch_groups<ManyPlaces>(
-          number, {places.blocks, recipe.product.splits, front.groups},
-          [places, launches](program::Run const& run, Index first_group, ManyPlaces& to) {
-            to.blocks = static_cast<int>(places.blocks);
-            for (Place const& place : places.list) {
-              Parameters& own = to.place[to.count];
+      std::size_t const absent = made.is_emulated() ? 0 : max_phases_of_launch - forms.size();
+      made.launch_groups<ManyPhases>(
+          number, {phases.blocks, recipe.product.splits, front.groups},
+          [phases, launches](program::Run const& run, Index first_group, ManyPhases& to) {
+            to.blocks = static_cast<int>(phases.blocks);
+            for (Phase const& phase : phases.list) {
+              Parameters& own = to.phase[to.count];
               launches[static_cast<std::size_t>(to.count)].fill(run, first_group, own);
-              own.schedule = schedule_of(own.schedule, place);
-              to.first_block[to.count++] = place.first_block;
+              own.schedule = schedule_of(own.schedule, phase);
+              to.first_block[to.count++] = phase.first_block;
             }
           },
-          sizeof(ManyPlaces) - absent * sizeof(Parameters));
+          sizeof(ManyPhases) - absent * sizeof(Parameters));
       return;
     }
     auto const* const unroll = std::get_if<UnrollRecipe>(&recipe.own);
@@ -181,11 +180,11 @@ program::Program product_program(Plan<Problem> const& plan) {
       program::Grid const grid{blocks, recipe.product.splits, form.groups};
       ProductLaunch const launch = launch_of(form, image);
       if (made.is_emulated())  // which has only the kernels for several phases
-        made.launch_groups<ManyPlaces>(
-            number, grid, [launch, blocks](program::Run const& run, Index first_group, ManyPlaces& to) {
+        made.launch_groups<ManyPhases>(
+            number, grid, [launch, blocks](program::Run const& run, Index first_group, ManyPhases& to) {
               to.count = 1;
               to.blocks = static_cast<int>(blocks);
-              launch.fill(run, first_group, to.place[0]);
+              launch.fill(run, first_group, to.phase[0]);
             });
       else
         made.launch_groups<Parameters>(number, grid,

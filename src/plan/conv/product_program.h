@@ -9,7 +9,7 @@ namespace cosmati::plan {
 
 struct WindowSourceTraits {
   DataType type = DataType::f32;
-  Along along = Along::depth;
+  Along along = Along::k;
   int width = 1;
   bool stepwise = false, windowed = true;
   std::string print() const;

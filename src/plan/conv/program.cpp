@@ -3,14 +3,14 @@
 
 #include <fmt/format.h>
 
-#include "src/plan/conv/direct_merged.h"
+#include "src/plan/conv/dgrad_small_c.h"
 #include "src/plan/conv/fft/fft_program.h"
 #include "src/plan/conv/filter/depthwise_filter.h"
 #include "src/plan/conv/filter/filter_copy.h"
-#include "src/plan/conv/filter/filter_tiled.h"
+#include "src/plan/conv/filter/wgrad_direct.h"
 #include "src/plan/conv/product_program.h"
 #include "src/plan/conv/sliding.h"
-#include "src/plan/conv/windows/tensor_windows.h"
+#include "src/plan/conv/windows/tma_im2col.h"
 #include "src/plan/conv/windows/window_program.h"
 #include "src/plan/conv/winograd/winograd_program.h"
 #include "src/plan/emulated/contents.h"
@@ -24,10 +24,10 @@ program::Program program_of(Plan<Problem> const& plan) {
   bool const filter = plan.problem.direction == ConvolutionDirection::filter;
   switch (plan.recipe.algorithm) {
     case ConvolutionAlgorithm::direct_tiled:
-      return filter ? filter_tiled_program(plan) : sliding_program(plan);
+      return filter ? wgrad_direct_program(plan) : sliding_program(plan);
     case ConvolutionAlgorithm::depthwise:
       return filter ? depthwise_filter_program(plan) : sliding_program(plan);
-    case ConvolutionAlgorithm::direct_merged: return merged_program(plan);
+    case ConvolutionAlgorithm::dgrad_small_c: return merged_program(plan);
     case ConvolutionAlgorithm::winograd: return winograd_program(plan);
     case ConvolutionAlgorithm::fft: return fft_program(plan);
     case ConvolutionAlgorithm::implicit_gemm:

@@ -28,8 +28,8 @@ SlidingForm sliding_form(ConvolutionForm const& form) {
   sliding.form = form;
   SlidingArguments& window = sliding.window;
   WindowArguments const& all = image.arguments;
-  window.rows = window_axis(output('p'), tap('r'), weight('r'), &DigitStep::down, all.top, all.height);
-  window.columns = window_axis(output('q'), tap('s'), weight('s'), &DigitStep::right, all.left, all.width);
+  window.rows = window_axis(output('p'), tap('r'), weight('r'), &IndexStride::down, all.top, all.height);
+  window.columns = window_axis(output('q'), tap('s'), weight('s'), &IndexStride::right, all.left, all.width);
   window.images = to_int(output('n').extent);
   window.image_number = to_int(output('n').number);
   window.image_stride = output('n').step.stride;
@@ -54,8 +54,8 @@ bool columns_are_nearer(SlidingArguments const& window) {
 
 }  // namespace
 
-FoundDigit find_digit(char letter, ProductIndex const& index, DigitSteps const& steps) {
-  DigitStep const each[3] = {steps.first, steps.middle, steps.last};
+FoundDigit find_digit(char letter, ProductIndex const& index, IndexStrides const& steps) {
+  IndexStride const each[3] = {steps.first, steps.middle, steps.last};
   Index number = 1;
   for (std::size_t i = 3; i-- > 0; number *= index[i].extent)
     if (index[i].letter == letter) return {index[i].extent, each[i], number};
@@ -63,7 +63,7 @@ FoundDigit find_digit(char letter, ProductIndex const& index, DigitSteps const& 
 }
 
 WindowAxis window_axis(FoundDigit const& output, FoundDigit const& tap, FoundDigit const& weight,
-                       int DigitStep::*step, int origin, int size) {
+                       int IndexStride::*step, int origin, int size) {
   WindowAxis axis;
   axis.outputs = to_int(output.extent);
   axis.taps = to_int(tap.extent);
@@ -114,8 +114,8 @@ SlidingLaunches sliding_launches(Problem const& problem, ConvolutionAlgorithm al
   });
   int const most = with_epilogue_arguments(problem, [&]<class Epilogue>(Epilogue const&) {
     return algorithm == ConvolutionAlgorithm::depthwise
-               ? most_places_of<DepthwiseParameters<Epilogue, DigitArguments>>
-               : most_places_of<DirectTiledParameters<Epilogue, DigitArguments>>;
+               ? max_phases_of<DepthwiseParameters<Epilogue, DigitArguments>>
+               : max_phases_of<DirectTiledParameters<Epilogue, DigitArguments>>;
   });
   std::size_t const count =
       (forms.size() + static_cast<std::size_t>(most) - 1) / static_cast<std::size_t>(most);
@@ -129,9 +129,9 @@ bool take_turns(SlidingLaunches const& launches) { return launches.front().size(
 std::string launches_text(SlidingLaunches const& launches, Index times) {
   Index const count = static_cast<Index>(launches.size()) * times;
   std::string text = fmt::format("{} launch{}", count, count == 1 ? "" : "es");
-  std::size_t places = 0;
-  for (auto const& launch : launches) places += launch.size();
-  if (places > 1) text += fmt::format(" for {} phases", places);
+  std::size_t phases = 0;
+  for (auto const& launch : launches) phases += launch.size();
+  if (phases > 1) text += fmt::format(" for {} phases", phases);
   return text;
 }
 

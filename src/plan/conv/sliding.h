@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "cosmati/conv/places_in_turn.h"
+#include "cosmati/conv/phases_in_turn.h"
 #include "cosmati/conv/sliding.h"
 #include "cosmati/ops/convolution.h"
 #include "src/plan/conv/program.h"
@@ -33,13 +33,13 @@ bool take_turns(SlidingLaunches const& launches);
 std::string launches_text(SlidingLaunches const& launches, Index times = 1);
 
 // The largest size of a kernel's parameters from compute capability 7.0 on.
-inline constexpr std::size_t most_parameter_bytes = 32764;
+inline constexpr std::size_t max_parameter_bytes = 32764;
 // The largest number of phases per launch, with parameters `Params` each.
 template <class Params>
-constexpr int most_places_of = static_cast<int>(
-    std::min<std::size_t>(most_places_in_turn, (most_parameter_bytes - sizeof(PlacesInTurn<Params, 1>)) /
-                                                       sizeof(typename PlacesInTurn<Params, 1>::Place) +
-                                                   1));
+constexpr int max_phases_of = static_cast<int>(
+    std::min<std::size_t>(max_phases_in_turn, (max_parameter_bytes - sizeof(PhasesInTurn<Params, 1>)) /
+                                                      sizeof(typename PhasesInTurn<Params, 1>::Phase) +
+                                                  1));
 
 // "3 taps in registers"
 std::string taps_text(SlidingRecipe const& recipe);
@@ -63,13 +63,13 @@ Offer<ConvolutionProblem> depthwise(ConvolutionProblem const& problem, Device co
 // A digit of an index by its letter: the steps of an operand along it, and the increment of the index.
 struct FoundDigit {
   Index extent = 1;
-  DigitStep step;
+  IndexStride step;
   Index number = 0;
 };
-FoundDigit find_digit(char letter, ProductIndex const& index, DigitSteps const& steps);
+FoundDigit find_digit(char letter, ProductIndex const& index, IndexStrides const& steps);
 // `output` and `tap` of the image, `weight` of the filter; their `step` is along the axis.
 WindowAxis window_axis(FoundDigit const& output, FoundDigit const& tap, FoundDigit const& weight,
-                       int DigitStep::*step, int origin, int size);
+                       int IndexStride::*step, int origin, int size);
 
 struct DepthwiseTraits {
   KernelTypes types;
@@ -91,7 +91,7 @@ struct DirectTiledTraits {
 program::Program sliding_program(Plan<ConvolutionProblem> const& plan);
 
 // Returns the power of two in 2^least..2^most whose tiles waste the least.
-int lanes_shift_of(Index extent, int least, int most);
+int log2_lanes_of(Index extent, int least, int most);
 
 struct SlidingGrid {
   Index x = 0, y = 1, z = 1;

@@ -23,21 +23,21 @@ struct SlidingLaunch {
   KernelOperand image, filter;
 
   template <class Parameters>
-  void fill(std::size_t place, program::Run const& run, Index first_group, Parameters& to) const {
-    SlidingForm const& sliding = forms[place];
+  void fill(std::size_t phase, program::Run const& run, Index first_group, Parameters& to) const {
+    SlidingForm const& sliding = forms[phase];
     to.window = sliding_arguments(sliding, image.of(run), filter.of(run));
     fill_destination(to.d, sliding.form.d, ConvolutionProgram::result(run));
     fill_epilogue(to.epilogue, sliding.form, run);
-    to.schedule = schedules[place];
+    to.schedule = schedules[phase];
     if constexpr (requires { to.schedule.first_group; }) to.schedule.first_group = first_group;
   }
 };
 
 // `grid.x` is set here; the other extents are those of the launch.
 template <class Parameters, class Schedule>
-void add_launch(ConvolutionProgram& made, std::size_t kernel, program::Grid grid, std::size_t most_places,
+void add_launch(ConvolutionProgram& made, std::size_t kernel, program::Grid grid, std::size_t max_phases,
                 SlidingLaunch<Schedule> const& launch) {
-  if (most_places == 0) {
+  if (max_phases == 0) {
     grid.x = launch.blocks.front();
     made.launch_groups<Parameters>(kernel, grid,
                                    [launch](program::Run const& run, Index first_group, Parameters& to) {
@@ -46,19 +46,19 @@ void add_launch(ConvolutionProgram& made, std::size_t kernel, program::Grid grid
     return;
   }
   constexpr bool on_host = requires(Parameters p) { p.epilogue.expression; };
-  using Places = PlacesInTurn<Parameters, on_host ? most_places_in_turn : most_places_of<Parameters>>;
+  using Phases = PhasesInTurn<Parameters, on_host ? max_phases_in_turn : max_phases_of<Parameters>>;
   int const count = static_cast<int>(launch.forms.size());
-  grid.x = take_turns(*std::make_unique<Places>(), launch.blocks.data(), count);
+  grid.x = take_turns(*std::make_unique<Phases>(), launch.blocks.data(), count);
   // Passes only as many entries of the parameter array as the launch with the most phases has.
-  std::size_t const absent = std::extent_v<decltype(Places::place)> - most_places;
-  made.launch_groups<Places>(
+  std::size_t const absent = std::extent_v<decltype(Phases::phase)> - max_phases;
+  made.launch_groups<Phases>(
       kernel, grid,
-      [launch, count](program::Run const& run, Index first_group, Places& to) {
+      [launch, count](program::Run const& run, Index first_group, Phases& to) {
         take_turns(to, launch.blocks.data(), count);
         for (std::size_t i = 0; i < launch.forms.size(); ++i)
-          launch.fill(i, run, first_group, to.place[i].params);
+          launch.fill(i, run, first_group, to.phase[i].params);
       },
-      sizeof(Places) - absent * sizeof(typename Places::Place));
+      sizeof(Phases) - absent * sizeof(typename Phases::Phase));
 }
 
 }  // namespace
@@ -80,9 +80,9 @@ program::Program sliding_program(Plan<Problem> const& plan) {
   SlidingLaunches const launches = sliding_launches(plan.problem, plan.recipe.algorithm);
   ConvolutionProgram made(plan);
   // The emulator has only the kernels for several phases, compiled for the maximum of a launch.
-  std::size_t const most_places = made.is_emulated()     ? std::size_t{most_places_in_turn}
-                                  : take_turns(launches) ? launches.front().size()
-                                                         : 0;
+  std::size_t const max_phases = made.is_emulated()     ? std::size_t{max_phases_in_turn}
+                                 : take_turns(launches) ? launches.front().size()
+                                                        : 0;
   ConvolutionForm form = launches.front().front().form;
   if (!by_channel) narrow_runs(form, recipe.tile.thread_filters);
   KernelTypes const types = made.types_of(form);
@@ -92,14 +92,14 @@ program::Program sliding_program(Plan<Problem> const& plan) {
   std::string const name = by_channel ? "depthwise" : "direct_tiled";
   program::KernelSpec const kernel{
       .headers = {"conv/" + name + ".h"},
-      .entry = name + (most_places > 0 ? "_of_places_kernel" : "_kernel"),
+      .entry = name + (max_phases > 0 ? "_of_phases_kernel" : "_kernel"),
       .traits = by_channel ? DepthwiseTraits{types, recipe.channels_last, recipe.vector, recipe.taps,
                                              recipe.output_step, recipe.tap_step, recipe.uneven}
                                  .print()
                            : DirectTiledTraits{recipe.tile, threads, types, form.swapped, recipe.taps,
                                                recipe.output_step, recipe.tap_step, recipe.uneven}
                                  .print(),
-      .places = static_cast<int>(most_places),
+      .phases = static_cast<int>(max_phases),
       .asserted = {{"ComposedTraits::threads", threads}},
       .threads = static_cast<unsigned>(threads),
       .shared_bytes = static_cast<unsigned>(recipe.shared_bytes)};
@@ -117,7 +117,7 @@ program::Program sliding_program(Plan<Problem> const& plan) {
           launch.forms.push_back(std::move(sliding));
         }
         Index const y = by_channel ? 1 : tile_grid(forms.front(), recipe).y;
-        add_launch<Parameters>(made, number, {1, y, form.groups}, most_places, launch);
+        add_launch<Parameters>(made, number, {1, y, form.groups}, max_phases, launch);
       }
     };
     if (by_channel)

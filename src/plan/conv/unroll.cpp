@@ -25,7 +25,7 @@ struct Matrix {
 };
 Matrix matrix_of(ConvolutionForm const& form, UnrollRecipe const& recipe) {
   Index const outer = ConvolutionForm::extent(form.image_outer()), depth = form.depth();
-  bool const deep = recipe.along == Along::depth;
+  bool const deep = recipe.along == Along::k;
   Matrix matrix{deep ? depth : outer, deep ? outer : depth, 0, 0};
   matrix.pitch = up(matrix.line, sector_bytes / size_of(form.image().type));
   matrix.matrix_pitch = matrix.pitch * matrix.lines;
@@ -34,9 +34,9 @@ Matrix matrix_of(ConvolutionForm const& form, UnrollRecipe const& recipe) {
 
 WindowForm matrix_form(ConvolutionForm const& form, UnrollRecipe const& recipe) {
   Matrix const matrix = matrix_of(form, recipe);
-  bool const deep = recipe.along == Along::depth;
+  bool const deep = recipe.along == Along::k;
   auto const index = [](Index extent, Index stride) {
-    DigitSteps steps;
+    IndexStrides steps;
     steps.extents = {Divisor(1), Divisor(std::max<Index>(1, extent))};
     steps.last.stride = stride;
     return steps;
@@ -60,7 +60,7 @@ std::vector<ConvolutionForm> forms_to_unroll(Problem const& problem) {
 
 // The number of 32-byte sectors that a warp reads if its 32 lanes follow these digits, one element each:
 // those that a run of elements spans, plus one for each run that begins.
-double sectors_of_warp(DigitSteps const& steps, int element_bytes) {
+double sectors_of_warp(IndexStrides const& steps, int element_bytes) {
   Index run = steps.extents.last.divisor;
   if (steps.middle.stride == run * steps.last.stride) run *= steps.extents.middle.divisor;
   double const step = static_cast<double>(std::abs(steps.last.stride)) * element_bytes;
@@ -76,8 +76,8 @@ UnrollRecipe lines_of(WindowForm const& image) {
   WindowArguments const& walk = image.arguments;
   if (recipe.width == 1)
     recipe.along =
-        sectors_of_warp(walk.outer, bytes) < sectors_of_warp(walk.depth, bytes) ? Along::outer : Along::depth;
-  if (bytes == 1 && recipe.along == Along::outer) recipe.along = Along::depth, recipe.width = 1;
+        sectors_of_warp(walk.outer, bytes) < sectors_of_warp(walk.depth, bytes) ? Along::mn : Along::k;
+  if (bytes == 1 && recipe.along == Along::mn) recipe.along = Along::k, recipe.width = 1;
   return recipe;
 }
 
@@ -165,11 +165,11 @@ std::string UnrollTraits::print() const {
                            : element_bytes == 4 ? "unsigned"
                                                 : "unsigned long long";
   return fmt::format("cosmati::WindowSource<{}, cosmati::Along::{}, {}, cosmati::DepthDigits::each, {}>",
-                     bits, along == Along::depth ? "depth" : "outer", width, windowed);
+                     bits, along == Along::k ? "k" : "mn", width, windowed);
 }
 
 UnrollTraits emulated_unrolling(int element_bytes, Along along, int width) {
-  return {element_bytes, along, element_bytes == 4 && along == Along::depth && width >= 4 ? 4 : 1};
+  return {element_bytes, along, element_bytes == 4 && along == Along::k && width >= 4 ? 4 : 1};
 }
 
 program::KernelSpec unrolling_kernel(WindowForm const& image, UnrollRecipe const& recipe, bool emulated) {
@@ -196,12 +196,12 @@ UnrollLaunch unroll_launch(ConvolutionForm const& form, UnrollRecipe const& reci
   if (workspace != nullptr) parameters.to = workspace + recipe.offset;  // null while planning
   parameters.outer = static_cast<int>(ConvolutionForm::extent(form.image_outer()));
   parameters.depth = static_cast<int>(form.depth());
-  parameters.pitch = (recipe.along == Along::depth ? written.outer : written.depth).last.stride;
+  parameters.pitch = (recipe.along == Along::k ? written.outer : written.depth).last.stride;
   parameters.matrix_pitch = written.batch_stride;
-  parameters.lanes_shift = 0;
-  while ((1 << parameters.lanes_shift) < unroll_threads && (Index{1} << parameters.lanes_shift) < runs)
-    ++parameters.lanes_shift;
-  Index const lanes = Index{1} << parameters.lanes_shift;
+  parameters.log2_lanes = 0;
+  while ((1 << parameters.log2_lanes) < unroll_threads && (Index{1} << parameters.log2_lanes) < runs)
+    ++parameters.log2_lanes;
+  Index const lanes = Index{1} << parameters.log2_lanes;
   Index const lines = unroll_threads / lanes * unroll_lines_of_thread;
   Index const across = (runs + lanes - 1) / lanes;
   parameters.blocks_of_line = Divisor(std::max<Index>(1, across));
@@ -248,7 +248,7 @@ Offer<Problem> unroll_gemm(Problem const& problem, Device const& device, PlanOpt
   double const writing = writing_seconds(forms, unroll, device.gpu);
   offer.predicted_seconds += writing;
   offer.text += fmt::format(", {} bytes unrolled along {} by {} in {:.3g} us", unroll.bytes,
-                            unroll.along == Along::depth ? "k" : "the pixels", unroll.width, writing * 1e6);
+                            unroll.along == Along::k ? "k" : "the pixels", unroll.width, writing * 1e6);
   return offer;
 }
 

@@ -17,7 +17,7 @@ std::vector<ConvolutionForm> unrolled_forms(ConvolutionProblem const& problem, U
 
 struct UnrollTraits {
   int element_bytes = 4;
-  Along along = Along::depth;
+  Along along = Along::k;
   int width = 1;
   bool windowed = true;
   std::string print() const;

@@ -9,7 +9,7 @@
 namespace cosmati::emulator {
 namespace {
 
-bool lies_deep(OperandAccess const& access) { return access.along == Along::depth; }
+bool lies_deep(OperandAccess const& access) { return access.along == Along::k; }
 
 }  // namespace
 

@@ -6,7 +6,7 @@
 namespace cosmati::emulator {
 
 // The number of resident blocks of persistent kernels.
-inline constexpr int emulated_places = 8;
+inline constexpr int emulated_resident_blocks = 8;
 
 constexpr GemmPolicy emulated_policy(MainLoop main_loop, Multiply multiply, int element_bytes = 4,
                                      Partition partition = Partition::split_k) {

@@ -111,11 +111,11 @@ CanonicalGemm canonical(GemmProblem const& problem, std::optional<bool> swapped)
 
 Along direction_of_result(CanonicalGemm const& form) {
   bool const along_n = form.d.column_stride == 1 || form.n == 1 || form.d.row_stride != 1;
-  return along_n ? Along::depth : Along::outer;
+  return along_n ? Along::k : Along::mn;
 }
 
 int width_of(MatrixForm const& operand, Along along, Index outer, Index depth) {
-  bool const deep = along == Along::depth;
+  bool const deep = along == Along::k;
   Index const unit = deep ? operand.column_stride : operand.row_stride;
   if (unit != 1 && (deep ? depth : outer) > 1) return 1;
   return aligned_width(operand, deep ? operand.row_stride : operand.column_stride);
@@ -123,11 +123,9 @@ int width_of(MatrixForm const& operand, Along along, Index outer, Index depth) {
 
 OperandAccess access_of(MatrixForm const& operand) {
   bool const by_threads = operand.by_threads;
-  if (operand.column_stride == 1)
-    return {Along::depth, aligned_width(operand, operand.row_stride), by_threads};
-  if (operand.row_stride == 1)
-    return {Along::outer, aligned_width(operand, operand.column_stride), by_threads};
-  return {operand.row_stride < operand.column_stride ? Along::outer : Along::depth, 1, by_threads};
+  if (operand.column_stride == 1) return {Along::k, aligned_width(operand, operand.row_stride), by_threads};
+  if (operand.row_stride == 1) return {Along::mn, aligned_width(operand, operand.column_stride), by_threads};
+  return {operand.row_stride < operand.column_stride ? Along::mn : Along::k, 1, by_threads};
 }
 
 }  // namespace cosmati::plan

@@ -13,13 +13,13 @@
 #include "src/plan/gemm/each_matrix.h"
 #include "src/plan/gemm/invariant.h"
 #include "src/plan/gemm/model.h"
+#include "src/plan/gemm/operand_paths.h"
 #include "src/plan/gemm/partition.h"
 #include "src/plan/gemm/policies.h"
 #include "src/plan/gemm/program/program.h"
 #include "src/plan/gemm/repack.h"
 #include "src/plan/gemm/tuning.h"
 #include "src/plan/gemm/warp_specialized.h"
-#include "src/plan/gemm/ways.h"
 
 namespace cosmati {
 
@@ -37,14 +37,15 @@ EpilogueSchedule schedule_of(epilogue::Expression const& expression) {
 
 namespace {
 
-void finalize_recipe(GemmRecipe& recipe, Division const& division, CanonicalGemm const& form,
+void finalize_recipe(GemmRecipe& recipe, KPartition const& k_partition, CanonicalGemm const& form,
                      Device const& device) {
   Gpu const& gpu = device.gpu;
   GemmPolicy& p = recipe.policy;
-  p.whole = form.m % (p.block_m * p.cluster_m) == 0 && form.n % (p.block_n * p.cluster_n) == 0 &&
-            form.k % p.block_k == 0;
+  p.full_tiles = form.m % (p.block_m * p.cluster_m) == 0 && form.n % (p.block_n * p.cluster_n) == 0 &&
+                 form.k % p.block_k == 0;
   bool const emulated = device.backend == Backend::emulator;
-  divide(recipe, division, form, emulated ? emulator::emulated_places : places_of(recipe, form, gpu));
+  divide(recipe, k_partition, form,
+         emulated ? emulator::emulated_resident_blocks : resident_blocks(recipe, form, gpu));
   std::size_t const after = (recipe.partial_bytes + recipe.flag_bytes + 255) / 256 * 256;
   recipe.repack_a.offset = after;
   recipe.repack_b.offset = after + recipe.repack_a.bytes;
@@ -53,13 +54,13 @@ void finalize_recipe(GemmRecipe& recipe, Division const& division, CanonicalGemm
   constexpr double launch_seconds = 2.5e-6;  // for the kernel that writes the tensor maps
   recipe.map_offset = after;
   recipe.map_bytes =
-      static_cast<std::size_t>(form.batch) * most_mapped_operands * sizeof(arch::TensorMapOfDevice);
+      static_cast<std::size_t>(form.batch) * max_mapped_operands * sizeof(arch::TensorMapOfDevice);
   recipe.predicted_seconds += launch_seconds;
 }
 
 void finalize_recipe(GemmRecipe& recipe, GroupForm const& group, Gpu const& gpu) {
   GemmPolicy& p = recipe.policy;
-  p.whole = std::all_of(group.problems.begin(), group.problems.end(), [&](CanonicalGemm const& form) {
+  p.full_tiles = std::all_of(group.problems.begin(), group.problems.end(), [&](CanonicalGemm const& form) {
     return form.m % (p.block_m * p.cluster_m) == 0 && form.n % (p.block_n * p.cluster_n) == 0 &&
            form.k % p.block_k == 0;
   });
@@ -97,15 +98,15 @@ std::string not_copied(char const* name, MatrixForm const& operand, CanonicalGem
   OperandAccess const access = access_of(operand);
   int const size = size_of(operand.type);
   bool const packs = simple_multiply(form) == Multiply::dp4a;
-  if (access.along == Along::outer && packs)
+  if (access.along == Along::mn && packs)
     return fmt::format(
         "operand {}: cp.async cannot interleave {} contiguous along m or n; double_buffered does", name,
         name_of(operand.type));
-  int const bytes = access.along == Along::outer ? access.width * size
-                    : packs                      ? std::min(access.width, 4)
-                                                 : size;
+  int const bytes = access.along == Along::mn ? access.width * size
+                    : packs                   ? std::min(access.width, 4)
+                                              : size;
   if (bytes >= 4) return {};
-  if (access.along == Along::outer || packs)
+  if (access.along == Along::mn || packs)
     return fmt::format("operand {}: aligned runs of {} bytes; cp.async needs a multiple of 4", name, bytes);
   return fmt::format("operand {}: cp.async cannot transpose elements of {} bytes; it needs 4", name, size);
 }
@@ -125,7 +126,7 @@ std::string mma_violation(CanonicalGemm const& form, Gpu const& gpu) {
   if (std::string sentence = mma_device_violation(form.a.type, gpu); !sentence.empty()) return sentence;
   if (size_of(form.a.type) > 1) return {};
   for (MatrixForm const* operand : {&form.a, &form.b})
-    if (access_of(*operand).along == Along::outer)
+    if (access_of(*operand).along == Along::mn)
       return fmt::format("multiply mma requires {} contiguous along k; operand {} is contiguous along {}",
                          name_of(operand->type), (operand == &form.a) == form.swapped ? 'b' : 'a',
                          (operand == &form.a) == form.swapped ? 'n' : 'm');
@@ -227,7 +228,7 @@ void search_policies(BestOffer<GemmProblem>& best, MainLoop main_loop, Multiply 
     // bound still changes the assembler's schedule. Which bound is faster depends on the major of a
     // (docs/decisions/0004).
     bool const bound = recipe.policy.blocks * recipe.policy.threads() > 256;
-    if (!bound && multiply == Multiply::fma && recipe.a.along == Along::outer && any_policy)
+    if (!bound && multiply == Multiply::fma && recipe.a.along == Along::mn && any_policy)
       recipe.policy.blocks = 1;
     // Single-element loads need registers for an address each, and the search for a group's member needs a
     // few more.
@@ -246,28 +247,28 @@ void search_policies(BestOffer<GemmProblem>& best, MainLoop main_loop, Multiply 
     }
     bool const may_stream = !emulated || (asked && !recipe.a.by_threads && !recipe.b.by_threads &&
                                           emulator::has_stream_k(problem, main_loop, multiply));
-    std::vector<Division> const divisions =
-        invariant ? std::vector<Division>(1)
-                  : divisions_worth_trying(recipe, form, device.gpu, asked, may_stream);
-    if (divisions.empty())
+    std::vector<KPartition> const k_partitions =
+        invariant ? std::vector<KPartition>(1)
+                  : partitions_worth_trying(recipe, form, device.gpu, asked, may_stream);
+    if (k_partitions.empty())
       best.refuse(fmt::format("partition={}: {}", asked ? name_of(*asked) : "",
                               asked == Partition::stream_k
                                   ? "the emulator has it for bf16 by wgmma and f32 by cp.async"
                                   : "there are fewer than 2 steps of k, or more than 65535 matrices"));
-    for (Division const& division : divisions) {
-      std::string no = division_violation(recipe, division, form);
+    for (KPartition const& k_partition : k_partitions) {
+      std::string no = partition_violation(recipe, k_partition, form);
       if (!no.empty()) {
         best.refuse(std::move(no));
         continue;
       }
-      finalize_recipe(recipe, division, form, device);
+      finalize_recipe(recipe, k_partition, form, device);
       std::size_t const workspace = workspace_of(recipe) + widening;
       if (workspace > widening && workspace > options.max_workspace) {
         best.refuse(fmt::format("needs {} bytes of workspace; at most {}", workspace, options.max_workspace));
         continue;
       }
       // Stream-K is unmeasured here: require a predicted gain of 5 %.
-      double const share = division.partition == Partition::stream_k ? 0.95 : 1.0;
+      double const share = k_partition.partition == Partition::stream_k ? 0.95 : 1.0;
       if (best.takes(recipe.predicted_seconds, share))
         best.take({{}, workspace, recipe.predicted_seconds, recipe, to_string(recipe)});
     }
@@ -276,38 +277,38 @@ void search_policies(BestOffer<GemmProblem>& best, MainLoop main_loop, Multiply 
 
 // The policy and operand paths that are predicted to be fastest with wgmma. The text includes the predictions
 // for the other paths; a refusal is that of the first path.
-Offer<GemmProblem> best_way(GemmProblem const& problem, Device const& device, PlanOptions const& asked) {
+Offer<GemmProblem> best_path(GemmProblem const& problem, Device const& device, PlanOptions const& asked) {
   std::optional<Offer<GemmProblem>> best;  // or the refusal of the first path
   PlanOptions options = asked;
   options.policy.operands.reset();
-  std::vector<std::pair<OperandWay, double>> predicted;
-  for (OperandWay const& way : operand_ways(problem, invariant_side(problem, options))) {
-    if (!is_of_kind(way, asked.policy.operands) || (options.batch_invariant && takes_registers(way)))
+  std::vector<std::pair<OperandPath, double>> predicted;
+  for (OperandPath const& path : operand_paths(problem, invariant_side(problem, options))) {
+    if (!is_of_kind(path, asked.policy.operands) || (options.batch_invariant && takes_registers(path)))
       continue;
     if (problem.by_pointers) {  // unsupported by repacking and by copying threads
-      bool const copies = way.passes.repack_a.bytes + way.passes.repack_b.bytes > 0;
-      if (copies || way.form.a.by_threads || way.form.b.by_threads) continue;
-      if (device.backend == Backend::emulator && !emulator::pointers_violation(way.form).empty()) continue;
+      bool const copies = path.passes.repack_a.bytes + path.passes.repack_b.bytes > 0;
+      if (copies || path.form.a.by_threads || path.form.b.by_threads) continue;
+      if (device.backend == Backend::emulator && !emulator::pointers_violation(path.form).empty()) continue;
     }
-    if (device.backend == Backend::emulator && (way.form.a.by_threads || way.form.b.by_threads)) {
-      CanonicalGemm const left = repacked(way.form, way.passes);
+    if (device.backend == Backend::emulator && (path.form.a.by_threads || path.form.b.by_threads)) {
+      CanonicalGemm const left = repacked(path.form, path.passes);
       if (!emulator::has_wgmma_by_threads(left.a.type, access_of(left.a), access_of(left.b))) continue;
     }
     Offer<GemmProblem> offer;
-    CanonicalGemm const left = repacked(way.form, way.passes);
+    CanonicalGemm const left = repacked(path.form, path.passes);
     std::string const refusal = wgmma_violation(left, device.gpu);
     if (refusal.empty()) {
-      BestOffer<GemmProblem> of_way;
-      search_policies(of_way, MainLoop::warp_specialized, Multiply::wgmma, problem, left, device, options,
-                      way.passes);
-      offer = std::move(of_way).result();
+      BestOffer<GemmProblem> of_path;
+      search_policies(of_path, MainLoop::warp_specialized, Multiply::wgmma, problem, left, device, options,
+                      path.passes);
+      offer = std::move(of_path).result();
     } else {
       offer.refusal = refusal;
     }
-    std::string const as_it_lies = wgmma_violation(way.form, device.gpu);
+    std::string const as_it_lies = wgmma_violation(path.form, device.gpu);
     if (!offer.refusal.empty() && refusal.empty() && !as_it_lies.empty())
       offer.refusal = as_it_lies + "; a copy for it " + offer.refusal;
-    if (offer.refusal.empty()) predicted.emplace_back(way, offer.predicted_seconds);
+    if (offer.refusal.empty()) predicted.emplace_back(path, offer.predicted_seconds);
     if (!best || (offer.refusal.empty() &&
                   (!best->refusal.empty() || offer.predicted_seconds < best->predicted_seconds)))
       best = std::move(offer);
@@ -321,9 +322,9 @@ Offer<GemmProblem> best_way(GemmProblem const& problem, Device const& device, Pl
                         : "--policy " + asked.policy.text + ": no operand of this problem can use this path";
   }
   if (predicted.size() < 2) return *best;
-  for (auto const& [way, seconds] : predicted)
+  for (auto const& [path, seconds] : predicted)
     best->note +=
-        fmt::format("{}{}: {:.4g} us", best->note.empty() ? "" : "; ", to_string(way), seconds * 1e6);
+        fmt::format("{}{}: {:.4g} us", best->note.empty() ? "" : "; ", to_string(path), seconds * 1e6);
   best->note = "predicted, " + best->note;
   return *best;
 }
@@ -355,7 +356,7 @@ Offer<GemmProblem> offer_of(MainLoop main_loop, GemmProblem const& problem, Devi
     search_policies(best, main_loop, Multiply::wgmma, problem, form, device, options, {}, group);
     return std::move(best).result();
   }
-  if (main_loop == MainLoop::warp_specialized) return best_way(problem, device, options);
+  if (main_loop == MainLoop::warp_specialized) return best_path(problem, device, options);
   if (options.policy.operands)
     return refused("--policy " + options.policy.text + ": operands= applies only to warp_specialized");
   // mma is preferred where it exists, because wmma does the same slightly slower. wmma is for GPUs without
@@ -402,7 +403,7 @@ std::string measured_violation(GemmRecipe const& recipe, CanonicalGemm const& fo
       p.multiply == Multiply::wgmma || p.multiply == Multiply::mma || p.multiply == Multiply::wmma;
   if (sentence.empty() && !by_tensor_cores && p.multiply != simple_multiply(form))
     sentence = fmt::format("multiply {} does not support these types", name_of(p.multiply));
-  if (sentence.empty()) sentence = division_violation(recipe, {p.partition, recipe.splits}, form);
+  if (sentence.empty()) sentence = partition_violation(recipe, {p.partition, recipe.splits}, form);
   return sentence;
 }
 
@@ -414,18 +415,18 @@ Offer<GemmProblem> with_tuning(Offer<GemmProblem> offer, MainLoop main_loop, Gem
     return offer;
   TuningLine const* const line = find_line(*options.tuning, problem, device.gpu, options.kernel);
   if (line == nullptr || line->kernel != name_of(main_loop)) return offer;
-  std::vector<OperandWay> ways(1);
+  std::vector<OperandPath> paths(1);
   if (main_loop == MainLoop::warp_specialized)
-    ways = operand_ways(problem);
+    paths = operand_paths(problem);
   else
-    ways.front().form = canonical(problem);
+    paths.front().form = canonical(problem);
   GemmRecipe recipe;  // the one predicted to be fastest
   std::string why;    // the reason given by the first path, if all are rejected
-  for (OperandWay const& way : ways) {
-    CanonicalGemm const form = repacked(way.form, way.passes);
+  for (OperandPath const& path : paths) {
+    CanonicalGemm const form = repacked(path.form, path.passes);
     GemmRecipe next = recipe_for(form);
-    next.repack_a = way.passes.repack_a;
-    next.repack_b = way.passes.repack_b;
+    next.repack_a = path.passes.repack_a;
+    next.repack_b = path.passes.repack_b;
     next.policy_name = "tuned";
     next.policy = policy_of(*line);
     next.splits = line->splits;

@@ -29,18 +29,18 @@ MatrixForm common_operand(std::vector<CanonicalGemm> const& problems, CanonicalG
     return width;
   };
   OperandAccess const own = access_of(form);
-  int const depth = width_along(Along::depth), across = width_along(Along::outer);
+  int const depth = width_along(Along::k), across = width_along(Along::mn);
   OperandAccess const all{depth == across  ? own.along
-                          : depth > across ? Along::depth
-                                           : Along::outer,
+                          : depth > across ? Along::k
+                                           : Along::mn,
                           std::max(depth, across)};
   if (all == own) return form;
   form.alignment = all.width * size_of(form.type);
-  Index const extent = all.along == Along::depth ? largest.k : largest.*outer;
+  Index const extent = all.along == Along::k ? largest.k : largest.*outer;
   Index const pitch = (extent + all.width - 1) / all.width * all.width + all.width;
   bool const single = all.width == 1;  // a stride of 1 would allow wider accesses
-  form.row_stride = all.along == Along::outer ? (single ? 2 : 1) : (single ? 2 * pitch + 1 : pitch);
-  form.column_stride = all.along == Along::depth ? (single ? 2 : 1) : (single ? 2 * pitch + 1 : pitch);
+  form.row_stride = all.along == Along::mn ? (single ? 2 : 1) : (single ? 2 * pitch + 1 : pitch);
+  form.column_stride = all.along == Along::k ? (single ? 2 : 1) : (single ? 2 * pitch + 1 : pitch);
   return form;
 }
 
@@ -103,7 +103,7 @@ GroupForm group_form(GroupedGemmProblem const& problem) {
   GemmPolicy any;
   any.block_n = any.warp_n = 256;
   if (!std::all_of(problems.begin(), problems.end(), [&](CanonicalGemm const& form) {
-        return direction_of_result(form) == Along::depth && stores_by_engine(any, form);
+        return direction_of_result(form) == Along::k && stores_by_engine(any, form);
       }))
     common.d.alignment = size_of(common.d.type);
   return group;
@@ -143,7 +143,7 @@ std::string wgmma_violation(GroupForm const& group, Gpu const& gpu) {
     return "operands of the members are contiguous along different indices";
   if (size > 1 && size != 4) return {};
   for (MatrixForm const* operand : {&common.a, &common.b})
-    if (access_of(*operand).along == Along::outer)
+    if (access_of(*operand).along == Along::mn)
       return fmt::format("multiply wgmma requires {} contiguous along k", name_of(operand->type));
   return {};
 }

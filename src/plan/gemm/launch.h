@@ -8,10 +8,10 @@
 namespace cosmati::plan {
 
 struct GemmGrid {
-  unsigned tiles = 0;       // x; for stream-K the resident blocks
-  unsigned splits = 1;      // y
-  unsigned most_batch = 0;  // per launch; a larger batch takes several
-  bool stays = false;       // stream-K: blocks iterate over the matrices
+  unsigned tiles = 0;      // x; for stream-K the resident blocks
+  unsigned splits = 1;     // y
+  unsigned max_batch = 0;  // per launch; a larger batch takes several
+  bool stays = false;      // stream-K: blocks iterate over the matrices
 
   unsigned z(Index matrices) const { return stays ? 1 : static_cast<unsigned>(matrices); }
 };

@@ -59,7 +59,7 @@ double issue_efficiency(GemmRecipe const& recipe, CanonicalGemm const& problem, 
   if (by_tensor_cores(p)) {  // warp tiles are loaded from shared memory at 128 bytes per clock
     // WMMA loads MN-major bytes one at a time, with two-way bank conflicts.
     auto const times = [&](OperandAccess const& access, DataType type) {
-      return p.multiply == Multiply::wmma && size_of(type) == 1 && access.along == Along::outer ? 8 : 1;
+      return p.multiply == Multiply::wmma && size_of(type) == 1 && access.along == Along::mn ? 8 : 1;
     };
     double const reads =
         (p.warp_m * times(recipe.a, problem.a.type) + p.warp_n * times(recipe.b, problem.b.type)) * 32.0 /
@@ -118,8 +118,8 @@ Footprint footprint(GemmRecipe const& recipe, CanonicalGemm const& problem, Gpu 
   constexpr int reserved_bytes = 1024;  // of shared memory, reserved by the system per block
   int const by_shared = gpu.shared_bytes_per_multiprocessor / (print.shared_bytes + reserved_bytes);
   int const by_threads = gpu.threads_per_multiprocessor / p.threads();
-  constexpr int registers = 65536, most_registers = 256;  // per multiprocessor; per thread (one unused)
-  int const by_registers = std::max(p.blocks, registers / (most_registers * p.threads()));
+  constexpr int registers = 65536, max_registers = 256;  // per multiprocessor; per thread (one unused)
+  int const by_registers = std::max(p.blocks, registers / (max_registers * p.threads()));
   print.blocks_resident =
       std::max(1, std::min({by_shared, by_threads, gpu.blocks_per_multiprocessor, by_registers}));
   return print;
@@ -154,9 +154,9 @@ double predict_seconds(GemmRecipe const& recipe, CanonicalGemm const& problem, G
   double const steps = std::ceil(volume.steps / recipe.splits);
 
   // A multiprocessor runs `together` blocks concurrently; the last wave may leave most of them idle.
-  double const places = static_cast<double>(gpu.multiprocessors) * resident;
-  double const whole_waves = std::floor(blocks / places);
-  double const rest = std::ceil((blocks - whole_waves * places) / gpu.multiprocessors);
+  double const resident_blocks = static_cast<double>(gpu.multiprocessors) * resident;
+  double const whole_waves = std::floor(blocks / resident_blocks);
+  double const rest = std::ceil((blocks - whole_waves * resident_blocks) / gpu.multiprocessors);
   double clocks_of_block = steps * p.block_m * p.block_n * p.block_k /
                            (rate(recipe, problem, gpu) * issue_efficiency(recipe, problem, resident));
   // Measured on an H200: runs narrower than the 4 bytes of cp.async are loaded element by element, each
@@ -178,7 +178,7 @@ double predict_seconds(GemmRecipe const& recipe, CanonicalGemm const& problem, G
   bool const streams = p.partition == Partition::stream_k;
   double const longer = volume.steps > 0 ? volume.longest / volume.steps : 1;  // the deepest tile of a group
   double const multiply =
-      std::max(streams ? std::max(blocks / places, 1 / steps) * seconds_of_wave(resident) +
+      std::max(streams ? std::max(blocks / resident_blocks, 1 / steps) * seconds_of_wave(resident) +
                              seconds_of_wave(resident) / steps
                        : whole_waves * seconds_of_wave(resident) + (rest > 0 ? seconds_of_wave(rest) : 0),
                longer > 1 ? longer * seconds_of_wave(1) : 0);
@@ -186,11 +186,13 @@ double predict_seconds(GemmRecipe const& recipe, CanonicalGemm const& problem, G
   double const through_l2 = blocks * steps * p.block_k *
                             (p.block_m * size_of(problem.a.type) + p.block_n * size_of(problem.b.type));
   double const l2_rate = 64.0 * gpu.multiprocessors * gpu.clock_hertz * 0.6;
-  double const in_slots = streams ? places : recipe.splits > 1 ? blocks : 0;  // number of partial sums
+  double const in_slots = streams             ? resident_blocks
+                          : recipe.splits > 1 ? blocks
+                                              : 0;  // number of partial sums
   double const partials =
       2.0 * in_slots * p.block_m * p.block_n * size_of(recipe.sum) / gpu.memory_bytes_per_second;
   // The cost of flags, and of the slots that a block adds.
-  double const added = streams ? std::ceil(places / std::max(1, recipe.streamed)) : recipe.splits;
+  double const added = streams ? std::ceil(resident_blocks / std::max(1, recipe.streamed)) : recipe.splits;
   double const combine = in_slots > 0 ? latency_seconds * (1 + added / 4.0) : 0;
   double const bytes = std::max(once / (0.7 * gpu.memory_bytes_per_second), through_l2 / l2_rate);
   double const fill = latency_seconds * (1 + whole_waves * 0.2);

@@ -12,50 +12,52 @@
 namespace cosmati::plan {
 namespace {
 
-constexpr Index most_int = 0x7fffffff;
+constexpr Index max_int = 0x7fffffff;
 
 Index steps_of(GemmPolicy const& policy, CanonicalGemm const& form) {
   return ceiling_divide(form.k, policy.block_k);
 }
 
 // Appends split-K factors that divide the work of few tiles among all multiprocessors.
-void append_splits(std::vector<Division>& list, GemmRecipe const& recipe, CanonicalGemm const& form,
+void append_splits(std::vector<KPartition>& list, GemmRecipe const& recipe, CanonicalGemm const& form,
                    Gpu const& gpu, bool asked) {
   Index const blocks = tiles_of(recipe.policy, form) * form.batch;
   Index const steps = steps_of(recipe.policy, form);
   if (form.batch > 65535 || (!asked && blocks >= 4 * Index{gpu.multiprocessors})) return;
-  Index const least_steps = asked ? 1 : 8 * std::max(1, recipe.policy.cluster_k / 2);
+  Index const min_steps = asked ? 1 : 8 * std::max(1, recipe.policy.cluster_k / 2);
   for (int splits : {2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 32, 48, 64, 96, 128, 192, 256})
-    if (steps / splits >= least_steps) list.push_back({Partition::split_k, splits});
+    if (steps / splits >= min_steps) list.push_back({Partition::split_k, splits});
 }
 
 // Stream-K pays off if the last wave of tiles is not full and a range has enough steps to justify its partial
 // sums.
 bool is_stream_worth_trying(GemmRecipe const& recipe, CanonicalGemm const& form, Gpu const& gpu) {
-  constexpr Index least_steps = 8;  // per range
+  constexpr Index min_steps = 8;  // per range
   // With 128 accumulators, a thread that also loads has too few registers for the stream-K scheduler and
   // spills.
-  constexpr int most_registers = 96;  // of sums
+  constexpr int max_registers = 96;  // of sums
   GemmPolicy const& p = recipe.policy;
   if (p.main_loop != MainLoop::warp_specialized &&
-      p.thread_m * p.thread_n * size_of(recipe.sum) > 4 * most_registers)
+      p.thread_m * p.thread_n * size_of(recipe.sum) > 4 * max_registers)
     return false;
-  Index const tiles = tiles_of(recipe.policy, form) * form.batch, places = places_of(recipe, form, gpu);
-  return division_violation(recipe, {Partition::stream_k, 1}, form).empty() &&
-         tiles_to_stream(tiles, places) > 0 && tiles * steps_of(recipe.policy, form) >= least_steps * places;
+  Index const tiles = tiles_of(recipe.policy, form) * form.batch,
+              resident = resident_blocks(recipe, form, gpu);
+  return partition_violation(recipe, {Partition::stream_k, 1}, form).empty() &&
+         tiles_to_stream(tiles, resident) > 0 &&
+         tiles * steps_of(recipe.policy, form) >= min_steps * resident;
 }
 
 }  // namespace
 
-Index places_of(GemmRecipe const& recipe, CanonicalGemm const& form, Gpu const& gpu) {
-  if (recipe.policy.main_loop == MainLoop::warp_specialized) return places_of_clusters(recipe.policy, gpu);
+Index resident_blocks(GemmRecipe const& recipe, CanonicalGemm const& form, Gpu const& gpu) {
+  if (recipe.policy.main_loop == MainLoop::warp_specialized) return resident_clusters(recipe.policy, gpu);
   return Index{gpu.multiprocessors} * std::max(1, footprint(recipe, form, gpu).blocks_resident);
 }
 
-std::vector<Division> divisions_worth_trying(GemmRecipe const& recipe, CanonicalGemm const& form,
-                                             Gpu const& gpu, std::optional<Partition> asked,
-                                             bool may_stream) {
-  std::vector<Division> list;
+std::vector<KPartition> partitions_worth_trying(GemmRecipe const& recipe, CanonicalGemm const& form,
+                                                Gpu const& gpu, std::optional<Partition> asked,
+                                                bool may_stream) {
+  std::vector<KPartition> list;
   if (!asked || asked == Partition::tiles) list.push_back({});
   if (!asked || asked == Partition::split_k) append_splits(list, recipe, form, gpu, asked.has_value());
   if (may_stream && (asked == Partition::stream_k || (!asked && is_stream_worth_trying(recipe, form, gpu))))
@@ -63,16 +65,16 @@ std::vector<Division> divisions_worth_trying(GemmRecipe const& recipe, Canonical
   return list;
 }
 
-void divide(GemmRecipe& recipe, Division const& division, CanonicalGemm const& form, Index places) {
+void divide(GemmRecipe& recipe, KPartition const& k_partition, CanonicalGemm const& form, Index resident) {
   GemmPolicy& p = recipe.policy;
-  p.partition = division.partition;
-  recipe.splits = division.splits;
+  p.partition = k_partition.partition;
+  recipe.splits = k_partition.splits;
   recipe.streamed = recipe.stream_blocks = 0;
   Index const tiles = tiles_of(p, form) * form.batch;
   // If a cluster shares a tile along k, each block stores the partial sums of its share of the tile.
   Index slots = tiles * p.cluster_k * (recipe.splits - 1);
   if (p.partition == Partition::stream_k) {
-    slots = places;
+    slots = resident;
     recipe.stream_blocks = static_cast<int>(slots);
     recipe.streamed = static_cast<int>(tiles_to_stream(tiles, slots));
   }
@@ -82,24 +84,24 @@ void divide(GemmRecipe& recipe, Division const& division, CanonicalGemm const& f
                          static_cast<std::size_t>(size_of(recipe.sum));
 }
 
-std::string division_violation(GemmRecipe const& recipe, Division const& division,
-                               CanonicalGemm const& form) {
+std::string partition_violation(GemmRecipe const& recipe, KPartition const& k_partition,
+                                CanonicalGemm const& form) {
   Index const steps = steps_of(recipe.policy, form);
-  if (division.partition == Partition::split_k &&
-      (division.splits > std::max(Index{1}, steps) || form.batch > 65535))
+  if (k_partition.partition == Partition::split_k &&
+      (k_partition.splits > std::max(Index{1}, steps) || form.batch > 65535))
     return fmt::format(
         "{} splits for {} steps and {} matrices; at most one split per step and 65535 matrices",
-        division.splits, steps, form.batch);
-  if (division.partition != Partition::stream_k) return {};
+        k_partition.splits, steps, form.batch);
+  if (k_partition.partition != Partition::stream_k) return {};
   if (recipe.policy.cluster_k > 1)
     return fmt::format(
         "partition = stream_k with cluster_k = {}: blocks that share a tile along k support only tiles and "
         "split_k",
         recipe.policy.cluster_k);
   Index const tiles = tiles_of(recipe.policy, form);
-  if (tiles > most_int || form.batch > most_int / std::max(Index{1}, tiles * std::max(Index{1}, steps)))
+  if (tiles > max_int || form.batch > max_int / std::max(Index{1}, tiles * std::max(Index{1}, steps)))
     return fmt::format("partition = stream_k of {} tiles of {} steps in {} matrices; at most {} steps", tiles,
-                       steps, form.batch, most_int);
+                       steps, form.batch, max_int);
   return {};
 }
 

@@ -10,23 +10,25 @@
 
 namespace cosmati::plan {
 
-struct Division {
+struct KPartition {
   Partition partition = Partition::tiles;
   int splits = 1;
 };
 
 // The partitions worth predicting for the recipe's policy, complete tiles first. `asked`: only that one,
 // whether it pays off or not; otherwise all of them, stream-K only if `may_stream`.
-std::vector<Division> divisions_worth_trying(GemmRecipe const& recipe, CanonicalGemm const& form,
-                                             Gpu const& gpu, std::optional<Partition> asked, bool may_stream);
+std::vector<KPartition> partitions_worth_trying(GemmRecipe const& recipe, CanonicalGemm const& form,
+                                                Gpu const& gpu, std::optional<Partition> asked,
+                                                bool may_stream);
 
 // Returns the number of resident blocks; each has a range of the streamed steps.
-Index places_of(GemmRecipe const& recipe, CanonicalGemm const& form, Gpu const& gpu);
+Index resident_blocks(GemmRecipe const& recipe, CanonicalGemm const& form, Gpu const& gpu);
 
-// Stores the division in the recipe, with the resulting streamed tiles, blocks and workspace.
-void divide(GemmRecipe& recipe, Division const& division, CanonicalGemm const& form, Index places);
+// Stores the partition in the recipe, with the resulting streamed tiles, blocks and workspace.
+void divide(GemmRecipe& recipe, KPartition const& k_partition, CanonicalGemm const& form, Index resident);
 
 // The reason why the recipe cannot be divided this way; empty if it can.
-std::string division_violation(GemmRecipe const& recipe, Division const& division, CanonicalGemm const& form);
+std::string partition_violation(GemmRecipe const& recipe, KPartition const& k_partition,
+                                CanonicalGemm const& form);
 
 }  // namespace cosmati::plan

@@ -35,6 +35,6 @@ bool mma_takes(DataType a, DataType b, DataType sum);
 bool wmma_takes(DataType a, DataType b, DataType sum);
 
 // Returns ".block_m = 128, .block_n = 128, ...": the fields as a C++ initializer.
-std::string initialiser(GemmPolicy const& policy);
+std::string initializer(GemmPolicy const& policy);
 
 }  // namespace cosmati::plan

@@ -33,19 +33,18 @@ std::string to_string(GemmRecipe const& recipe) {
                        recipe.stream_blocks);
   };
   auto const access = [](OperandAccess const& operand, char const* outer) {
-    return fmt::format("{} by {}{}", operand.along == Along::depth ? "k" : outer, operand.width,
+    return fmt::format("{} by {}{}", operand.along == Along::k ? "k" : outer, operand.width,
                        operand.by_threads ? " by threads" : "");
   };
-  bool const by_registers =
-      p.multiply == Multiply::wgmma && p.block_k == 32 && recipe.a.along == Along::outer;
+  bool const by_registers = p.multiply == Multiply::wgmma && p.block_k == 32 && recipe.a.along == Along::mn;
   return fmt::format(
       "{}{}x{}x{}, warp {}x{}, thread {}x{}, {} stages, {}, {}{} epilogue, raster {} by {}, {}{}{}"
       "a along {}{}, b along {}, d by {}, {}",
       recipe.policy_name.empty() ? "" : recipe.policy_name + ' ', p.block_m, p.block_n, p.block_k, p.warp_m,
       p.warp_n, p.thread_m, p.thread_n, p.stages, name_of(p.multiply), company(), name_of(p.epilogue),
-      name_of(p.raster), p.raster_width, p.whole ? "whole tiles, " : "", recipe.swapped ? "transposed, " : "",
-      passes(), access(recipe.a, "m"), by_registers ? " through registers" : "", access(recipe.b, "n"),
-      recipe.result_width, division());
+      name_of(p.raster), p.raster_width, p.full_tiles ? "full tiles, " : "",
+      recipe.swapped ? "transposed, " : "", passes(), access(recipe.a, "m"),
+      by_registers ? " through registers" : "", access(recipe.b, "n"), recipe.result_width, division());
 }
 
 }  // namespace cosmati

@@ -49,7 +49,7 @@ RepackRecipe repack_of(MatrixForm const& operand, Index outer, Index depth, Inde
   repack.to = to;
   repack.width = access.width;
   Index const unit = unit_bytes / size_of(operand.type);
-  Index const line = to == Along::depth ? depth : outer, lines = to == Along::depth ? outer : depth;
+  Index const line = to == Along::k ? depth : outer, lines = to == Along::k ? outer : depth;
   repack.pitch = (line + unit - 1) / unit * unit;
   repack.matrix_pitch = repack.pitch * lines;
   auto const bytes = static_cast<std::size_t>(repack.matrix_pitch * batch * size_of(operand.type));
@@ -61,8 +61,8 @@ MatrixForm repacked(MatrixForm const& operand, RepackRecipe const& repack) {
   if (repack.bytes == 0) return operand;
   MatrixForm form;
   form.type = operand.type;
-  form.row_stride = repack.to == Along::depth ? repack.pitch : 1;
-  form.column_stride = repack.to == Along::depth ? 1 : repack.pitch;
+  form.row_stride = repack.to == Along::k ? repack.pitch : 1;
+  form.column_stride = repack.to == Along::k ? 1 : repack.pitch;
   form.batch_stride = repack.matrix_pitch;
   form.alignment = buffer_alignment;
   form.present = true;
@@ -92,13 +92,13 @@ program::KernelSpec repacking_kernel(MatrixForm const& operand, RepackRecipe con
 
 Index repack_tiles(MatrixForm const& operand, RepackRecipe const& repack, Index outer, Index depth) {
   TileOfBlock const tile = tile_of(operand, repack);
-  Index const rows = repack.from == Along::depth ? outer : depth, columns = outer + depth - rows;
+  Index const rows = repack.from == Along::k ? outer : depth, columns = outer + depth - rows;
   return (rows + tile.rows - 1) / tile.rows * ((columns + tile.columns - 1) / tile.columns);
 }
 
 RepackParameters repack_parameters(MatrixForm const& operand, RepackRecipe const& repack, Index outer,
                                    Index depth, void const* data, std::byte* workspace) {
-  bool const along_depth = repack.from == Along::depth;
+  bool const along_depth = repack.from == Along::k;
   RepackParameters parameters;
   parameters.from = matrix_arguments(operand, data);
   if (!along_depth) std::swap(parameters.from.row_stride, parameters.from.column_stride);

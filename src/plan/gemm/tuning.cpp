@@ -101,8 +101,7 @@ std::string gemm_class(GemmProblem const& problem, std::string const& only) {
   if (form.by_pointers || form.m == 0 || form.n == 0 || form.k == 0 || form.batch == 0) return {};
   auto const operand = [](MatrixForm const& matrix, char outer) {
     OperandAccess const access = access_of(matrix);
-    return fmt::format("{}/{}{}", name_of(matrix.type), access.along == Along::depth ? 'k' : outer,
-                       access.width);
+    return fmt::format("{}/{}{}", name_of(matrix.type), access.along == Along::k ? 'k' : outer, access.width);
   };
   auto const result = [](MatrixForm const& matrix) {
     return matrix.present ? fmt::format("{}/{}", name_of(matrix.type), matrix.width) : "none";

@@ -78,7 +78,7 @@ std::string wgmma_violation(CanonicalGemm const& form, Gpu const& gpu) {
   if (sentence.empty() && !form.b.by_threads) sentence = engine_violation(name_b, form.b, form.n, form.k);
   if (!sentence.empty() || size_of(form.a.type) == 2) return sentence;
   for (MatrixForm const* operand : {&form.a, &form.b})
-    if (access_of(*operand).along == Along::outer &&
+    if (access_of(*operand).along == Along::mn &&
         !(operand == &form.a && through_registers(form.a, form.m, form.k, form.by_pointers ? 1 : form.batch)))
       return fmt::format("multiply wgmma requires {} contiguous along k; operand {} is contiguous along {}",
                          name_of(operand->type), operand == &form.a ? name_a : name_b,
@@ -88,21 +88,21 @@ std::string wgmma_violation(CanonicalGemm const& form, Gpu const& gpu) {
 
 bool wgmma_takes_operand(MatrixForm const& operand, Index outer, Index depth, Index batch) {
   return engine_takes(operand, outer, depth) && (batch == 1 || operand.batch_stride != 0) &&
-         (size_of(operand.type) == 2 || access_of(operand).along == Along::depth);
+         (size_of(operand.type) == 2 || access_of(operand).along == Along::k);
 }
 
 bool through_registers(MatrixForm const& a, Index m, Index k, Index batch) {
-  return size_of(a.type) == 4 && access_of(a).along == Along::outer &&
+  return size_of(a.type) == 4 && access_of(a).along == Along::mn &&
          (a.by_threads || (engine_takes(a, m, k) && (batch == 1 || a.batch_stride != 0)));
 }
 
 Along wgmma_direction(MatrixForm const& operand, Index depth) {
-  return size_of(operand.type) == 2 && depth > 1 ? access_of(operand).along : Along::depth;
+  return size_of(operand.type) == 2 && depth > 1 ? access_of(operand).along : Along::k;
 }
 
 bool stores_by_engine(GemmPolicy const& policy, CanonicalGemm const& form) {
   // A TMA store writes full 16-byte units, even if a row ends within one (seen on an H200).
-  bool const along_m = direction_of_result(form) == Along::outer;
+  bool const along_m = direction_of_result(form) == Along::mn;
   bool const whole_units = (along_m ? form.m : form.n) * size_of(form.d.type) % 16 == 0;
   // The boxes of a TMA store need rows of at least 32 bytes, the span of the smallest swizzle.
   int const size = size_of(form.d.type);
@@ -245,7 +245,7 @@ Index tiles_of_clusters(GemmPolicy const& p, CanonicalGemm const& form) {
 
 // Multiprocessors are organized in GPCs, which clusters of more than two blocks do not fill completely: on an
 // H200 with 132 multiprocessors, 30 clusters of four blocks or 15 of eight are resident.
-Index places_of_clusters(GemmPolicy const& p, Gpu const& gpu) {
+Index resident_clusters(GemmPolicy const& p, Gpu const& gpu) {
   Index const cluster = p.cluster();
   Index const multiprocessors = cluster > 2 ? gpu.multiprocessors * Index{10} / 11 : gpu.multiprocessors;
   return std::max(Index{1}, multiprocessors * p.blocks / cluster) * cluster;
@@ -259,7 +259,7 @@ double predict_warp_specialized(GemmRecipe const& recipe, CanonicalGemm const& f
   constexpr double store_seconds = 0.46e-6;
   // The store rate per multiprocessor when all store at the same time. If d is M-major, a warp writes 16
   // adjacent elements, half a cache line: predicted, not yet measured.
-  double const store_rate = direction_of_result(form) == Along::outer ? 55e9 : 68e9;
+  double const store_rate = direction_of_result(form) == Along::mn ? 55e9 : 68e9;
   int const size = size_of(form.a.type), ck = p.cluster_k;
   auto const m = static_cast<double>(form.m), n = static_cast<double>(form.n);
   auto const splits = static_cast<double>(recipe.splits);
@@ -282,7 +282,7 @@ double predict_warp_specialized(GemmRecipe const& recipe, CanonicalGemm const& f
   // If A passes through registers, the warps load it from shared memory instead of wgmma, which takes longer;
   // all loads of a step also share 128 bytes per clock. A warpgroup that multiplies alone waits for its
   // registers: at 4096^3, ping-pong 128x128 took 530 us, cooperative 128x256 380 us.
-  if (size == 4 && recipe.a.along == Along::outer) {
+  if (size == 4 && recipe.a.along == Along::mn) {
     constexpr double shared_rate = 128;
     double const share_by_registers = p.ping_pong ? 0.68 : 0.97;
     double const columns = p.warp_n, multiplies = block * p.block_k / (64 * columns * 8);
@@ -291,14 +291,14 @@ double predict_warp_specialized(GemmRecipe const& recipe, CanonicalGemm const& f
 
   // The number of rounds of blocks per multiprocessor.
   double const blocks = volume.tiles * splits * ck;
-  auto const places = static_cast<double>(places_of_clusters(p, gpu));
-  double const multiprocessors = places / p.blocks, waves = std::ceil(blocks / places);
-  double const full = std::floor(blocks / places), rest = blocks - full * places;
+  auto const all_resident = static_cast<double>(resident_clusters(p, gpu));
+  double const multiprocessors = all_resident / p.blocks, waves = std::ceil(blocks / all_resident);
+  double const full = std::floor(blocks / all_resident), rest = blocks - full * all_resident;
   double const steps = std::ceil(volume.steps / (splits * ck));
   // With stream-K all blocks finish at the same time, up to one step, and process one more piece of a tile
   // each.
   bool const streams = p.partition == Partition::stream_k && recipe.streamed > 0;
-  double const share = blocks / places, even = std::ceil(share * steps) / std::max(1.0, steps);
+  double const share = blocks / all_resident, even = std::ceil(share * steps) / std::max(1.0, steps);
   double const rounds = streams
                             ? p.blocks * even
                             : full * p.blocks + std::min<double>(p.blocks, std::ceil(rest / multiprocessors));
@@ -318,14 +318,14 @@ double predict_warp_specialized(GemmRecipe const& recipe, CanonicalGemm const& f
   constexpr double bytes_for_full_rate = 64e3;
   double const rows =
       std::min(m, static_cast<double>(p.block_m)) + std::min(n, static_cast<double>(p.block_n));
-  double const resident = std::min<double>(p.blocks, (streams ? places : blocks) / gpu.multiprocessors);
+  double const resident = std::min<double>(p.blocks, (streams ? all_resident : blocks) / gpu.multiprocessors);
   // If threads load an operand, half of the stages are in flight; with shifted copies, four runs per thread.
   bool const by_threads = recipe.a.by_threads || recipe.b.by_threads;
   double const in_flight = is_shifted(recipe.a, size) || is_shifted(recipe.b, size)
                                ? 128.0 * 4 * 16
                                : (by_threads ? p.stages / 2 : p.stages) * step_bytes * rows;
   double const drawn = std::clamp(resident * in_flight / bytes_for_full_rate, 0.01, 1.0);
-  double const uneven = 1 + 0.19 * (waves > 1 && !streams ? waves * places / blocks - 1 : 0);
+  double const uneven = 1 + 0.19 * (waves > 1 && !streams ? waves * all_resident / blocks - 1 : 0);
   // Partial sums that do not fit in the L2 cache add to the memory traffic.
   double const parts =
       recipe.splits > 1 ? std::max(0.0, blocks / ck * block * size_of(recipe.sum) - 16e6) : 0;
@@ -339,7 +339,7 @@ double predict_warp_specialized(GemmRecipe const& recipe, CanonicalGemm const& f
   double combine = recipe.splits > 1 ? handed_on + splits * slot : 0;
   // Not measured: if ranges are longer than a tile, partial sums are ready before they are needed.
   if (streams) {
-    double const added = std::max(1.0, std::ceil(places / recipe.streamed));
+    double const added = std::max(1.0, std::ceil(all_resident / recipe.streamed));
     combine = (share < 1 ? handed_on : handed_on / 2) + (1 + added) * slot;
   }
   return launch_seconds + std::max(multiply + store, load + write) + 0.33 * std::min(multiply, load) +

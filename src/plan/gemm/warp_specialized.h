@@ -48,7 +48,7 @@ int warp_specialized_shared_bytes(GemmPolicy const& policy, CanonicalGemm const&
 Index tiles_of_clusters(GemmPolicy const& policy, CanonicalGemm const& form);
 
 // Returns the number of resident blocks.
-Index places_of_clusters(GemmPolicy const& policy, Gpu const& gpu);
+Index resident_clusters(GemmPolicy const& policy, Gpu const& gpu);
 
 struct Volume;
 double predict_warp_specialized(GemmRecipe const& recipe, CanonicalGemm const& form, Gpu const& gpu,

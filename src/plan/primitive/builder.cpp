@@ -14,21 +14,21 @@
 
 namespace cosmati::plan {
 
-Seen seen(std::string name, TensorDescription const& tensor, Binding binding) {
-  Seen result{std::move(name), tensor, binding, {}};
+StridedTensor strided(std::string name, TensorDescription const& tensor, Binding binding) {
+  StridedTensor result{std::move(name), tensor, binding, {}};
   std::copy_n(tensor.layout.stride, tensor.layout.rank(), result.stride);
   return result;
 }
 
-Seen seen_along(std::string name, TensorDescription const& tensor, int axis, Binding binding) {
-  Seen result{std::move(name), tensor, binding, {}};
+StridedTensor strided_along(std::string name, TensorDescription const& tensor, int axis, Binding binding) {
+  StridedTensor result{std::move(name), tensor, binding, {}};
   result.stride[axis] = tensor.layout.stride[0];
   return result;
 }
 
-Seen seen_in_workspace(std::string name, DataType type, Shape const& space, std::initializer_list<int> axes,
-                       std::size_t offset) {
-  Seen result{std::move(name), {}, workspace_at(offset), {}};
+StridedTensor strided_in_workspace(std::string name, DataType type, Shape const& space,
+                                   std::initializer_list<int> axes, std::size_t offset) {
+  StridedTensor result{std::move(name), {}, workspace_at(offset), {}};
   result.description.type = type;
   Index step = 1;
   for (auto axis = std::rbegin(axes); axis != std::rend(axes); ++axis) {
@@ -38,8 +38,8 @@ Seen seen_in_workspace(std::string name, DataType type, Shape const& space, std:
   return result;
 }
 
-Seen mask_of(Shape const& space) {
-  Seen result{"kept", {}, {}, {}};
+StridedTensor mask_of(Shape const& space) {
+  StridedTensor result{"kept", {}, {}, {}};
   result.binding.mask = true;
   result.description.type = DataType::u8;
   result.description.alignment = 16;
@@ -48,7 +48,7 @@ Seen mask_of(Shape const& space) {
 }
 
 CollapsedSpace collapse(Shape const& shape, std::vector<bool> const& reduced,
-                        std::vector<Seen const*> const& tensors, std::size_t leader,
+                        std::vector<StridedTensor const*> const& tensors, std::size_t leader,
                         std::vector<int> const& apart) {
   CollapsedSpace space;
   for (bool const of_terms : {false, true}) {
@@ -60,7 +60,7 @@ CollapsedSpace collapse(Shape const& shape, std::vector<bool> const& reduced,
       Index const x = tensors[leader]->stride[a], y = tensors[leader]->stride[b];
       if (x != y && x != 0 && y != 0) return x < y;
       Index sum_x = 0, sum_y = 0;
-      for (Seen const* tensor : tensors) {
+      for (StridedTensor const* tensor : tensors) {
         sum_x += tensor->stride[a];
         sum_y += tensor->stride[b];
       }
@@ -78,7 +78,7 @@ CollapsedSpace collapse(Shape const& shape, std::vector<bool> const& reduced,
         continue;
       }
       SpaceAxis axis{shape[d], {}};
-      for (Seen const* tensor : tensors) axis.stride.push_back(tensor->stride[d]);
+      for (StridedTensor const* tensor : tensors) axis.stride.push_back(tensor->stride[d]);
       list.push_back(std::move(axis));
       previous = d;
     }
@@ -91,8 +91,8 @@ CollapsedSpace collapse(Shape const& shape, std::vector<bool> const& reduced,
   return space;
 }
 
-std::vector<Seen> Piece::of(std::vector<Seen> tensors) const {
-  for (Seen& tensor : tensors)
+std::vector<StridedTensor> Piece::of(std::vector<StridedTensor> tensors) const {
+  for (StridedTensor& tensor : tensors)
     for (int d = 0; d < shape.rank; ++d) tensor.binding.first += first[d] * tensor.stride[d];
   return tensors;
 }
@@ -123,26 +123,26 @@ std::vector<Piece> pieces_of(Shape const& shape, std::vector<bool> const& whole,
   return pieces;
 }
 
-DataType real_of(std::vector<Seen> const& tensors) {
-  for (Seen const& tensor : tensors)
+DataType real_of(std::vector<StridedTensor> const& tensors) {
+  for (StridedTensor const& tensor : tensors)
     if (tensor.description.type == DataType::f64 || tensor.description.type == DataType::s32)
       return DataType::f64;
   return DataType::f32;
 }
 
-int run_width(std::vector<Seen const*> const& tensors, CollapsedSpace const& space, bool of_terms,
-              PrimitiveTarget const& target, int most_bytes) {
+int run_width(std::vector<StridedTensor const*> const& tensors, CollapsedSpace const& space, bool of_terms,
+              PrimitiveTarget const& target, int max_bytes) {
   std::vector<SpaceAxis> const& run_axes = of_terms ? space.terms : space.positions;
   std::vector<SpaceAxis> const& other_axes = of_terms ? space.positions : space.terms;
   if (run_axes.empty()) return 1;
-  int least_size = 8, largest_size = 1;
-  for (Seen const* tensor : tensors) {
+  int min_size = 8, largest_size = 1;
+  for (StridedTensor const* tensor : tensors) {
     if (tensor->binding.mask) continue;
-    least_size = std::min(least_size, size_of(tensor->description.type));
+    min_size = std::min(min_size, size_of(tensor->description.type));
     largest_size = std::max(largest_size, size_of(tensor->description.type));
   }
-  int width = 16 / least_size;
-  while (width > 1 && width * largest_size > most_bytes) width /= 2;
+  int width = 16 / min_size;
+  while (width > 1 && width * largest_size > max_bytes) width /= 2;
   while (width > 1 && width / 2 >= run_axes.front().extent) width /= 2;
   for (std::size_t i = 0; i < tensors.size(); ++i) {
     Index const along = run_axes.front().stride[i];
@@ -166,8 +166,8 @@ int run_width(std::vector<Seen const*> const& tensors, CollapsedSpace const& spa
   return width;
 }
 
-void fill_space(PrimitivePass& pass, CollapsedSpace const& space, std::vector<Seen> const& inputs,
-                std::vector<Seen> const& outputs, int width, bool of_terms) {
+void fill_space(PrimitivePass& pass, CollapsedSpace const& space, std::vector<StridedTensor> const& inputs,
+                std::vector<StridedTensor> const& outputs, int width, bool of_terms) {
   PrimitiveParameters& p = pass.parameters;
   p.policy.width = width;
   p.policy.runs_of_terms = of_terms;
@@ -196,7 +196,7 @@ void fill_space(PrimitivePass& pass, CollapsedSpace const& space, std::vector<Se
   }
   p.positions = static_cast<unsigned>(positions);
   p.terms = p.terms_of_split = static_cast<unsigned>(terms);
-  auto const add = [&](std::vector<Seen> const& from, std::vector<PassTensor>& to, int first) {
+  auto const add = [&](std::vector<StridedTensor> const& from, std::vector<PassTensor>& to, int first) {
     for (std::size_t i = 0; i < from.size(); ++i) {
       PrimitiveTensor& tensor = p.tensor[static_cast<std::size_t>(first) + i];
       tensor.type = from[i].description.type;

@@ -14,27 +14,27 @@ namespace cosmati::plan {
 struct PrimitiveTarget {
   Gpu gpu;
   bool emulated = false;  // a few policies for everything
-  unsigned most_splits =
+  unsigned max_splits =
       1024;  // parts of a reduction, whose values are in the workspace until they are combined
 };
 int max_cluster_blocks_of(PrimitiveTarget const& target);  // 1 if it has no clusters
 
 // A tensor in the index space of a pass: one stride per axis, 0 along axes on which it does not depend.
-struct Seen {
+struct StridedTensor {
   std::string name;
   TensorDescription description;  // of the memory; only the alignment of its layout matters
   Binding binding;
   Index stride[max_rank] = {};
 };
 // Returns a tensor of the space's shape.
-Seen seen(std::string name, TensorDescription const& tensor, Binding binding);
+StridedTensor strided(std::string name, TensorDescription const& tensor, Binding binding);
 // Returns a tensor of rank 1 along axis `axis` of the space.
-Seen seen_along(std::string name, TensorDescription const& tensor, int axis, Binding binding);
+StridedTensor strided_along(std::string name, TensorDescription const& tensor, int axis, Binding binding);
 // Returns a dense array of `type` in the workspace, with the extents of the axes in `axes`, the last fastest.
-Seen seen_in_workspace(std::string name, DataType type, Shape const& space, std::initializer_list<int> axes,
-                       std::size_t offset);
+StridedTensor strided_in_workspace(std::string name, DataType type, Shape const& space,
+                                   std::initializer_list<int> axes, std::size_t offset);
 // The indices of the space's elements in row-major order, for the mask of dropout.
-Seen mask_of(Shape const& space);
+StridedTensor mask_of(Shape const& space);
 
 // Text in the epilogue language: inputs are name[e], outputs store(name, value) and the result.
 struct Formula {
@@ -60,29 +60,29 @@ struct CollapsedSpace {
 // Removes axes of extent 1; the term axes are those in `reduced`. Sorts by the strides of tensor `leader`.
 // `apart`: axes that are not merged.
 CollapsedSpace collapse(Shape const& shape, std::vector<bool> const& reduced,
-                        std::vector<Seen const*> const& tensors, std::size_t leader,
+                        std::vector<StridedTensor const*> const& tensors, std::size_t leader,
                         std::vector<int> const& apart = {});
 
 // Part of a space, from `first` on.
 struct Piece {
   Shape shape;
   Index first[max_rank] = {};
-  std::vector<Seen> of(std::vector<Seen> tensors) const;  // the tensors, from `first` on
+  std::vector<StridedTensor> of(std::vector<StridedTensor> tensors) const;  // the tensors, from `first` on
 };
 // Divides the space into pieces of at most `most` elements, not counting the axes in `whole`, which are not
 // divided.
 std::vector<Piece> pieces_of(Shape const& shape, std::vector<bool> const& whole, double most = 0x1p30);
 
 // Returns f64 if any of the tensors is f64 or s32, else f32.
-DataType real_of(std::vector<Seen> const& tensors);
+DataType real_of(std::vector<StridedTensor> const& tensors);
 
 // Returns the longest run along an axis that all tensors support; 1 if there is none.
-int run_width(std::vector<Seen const*> const& tensors, CollapsedSpace const& space, bool of_terms,
-              PrimitiveTarget const& target, int most_bytes = 64);
+int run_width(std::vector<StridedTensor const*> const& tensors, CollapsedSpace const& space, bool of_terms,
+              PrimitiveTarget const& target, int max_bytes = 64);
 
 // Sets axes, strides, policy.width, kept and terms, and the types; `of_terms`: runs are along the terms.
-void fill_space(PrimitivePass& pass, CollapsedSpace const& space, std::vector<Seen> const& inputs,
-                std::vector<Seen> const& outputs, int width, bool of_terms);
+void fill_space(PrimitivePass& pass, CollapsedSpace const& space, std::vector<StridedTensor> const& inputs,
+                std::vector<StridedTensor> const& outputs, int width, bool of_terms);
 
 PrimitiveFunction function_of(Formula const& formula, std::vector<std::string> const& inputs,
                               std::vector<std::string> const& outputs, PrimitiveParameters& parameters);
@@ -90,8 +90,9 @@ PrimitiveFunction function_of(Formula const& formula, std::vector<std::string> c
 std::vector<std::string> names_in(Formula const& formula);
 
 // y... = formula(x...): appends its passes, several if there are more than 2^31 runs.
-void add_map(PrimitiveProgram& program, Shape const& shape, Formula const& formula, std::vector<Seen> inputs,
-             std::vector<Seen> const& outputs, PrimitiveTarget const& target, bool may_transpose = false);
+void add_map(PrimitiveProgram& program, Shape const& shape, Formula const& formula,
+             std::vector<StridedTensor> inputs, std::vector<StridedTensor> const& outputs,
+             PrimitiveTarget const& target, bool may_transpose = false);
 
 struct Reduction {
   Shape shape;                // of the inputs
@@ -100,7 +101,7 @@ struct Reduction {
   Formula terms;              // from inputs to the values v0, v1, ...
   int values = 1;
   Formula last;  // from s0, s1, ... to the outputs
-  std::vector<Seen> inputs, outputs;
+  std::vector<StridedTensor> inputs, outputs;
 };
 void add_reduction(PrimitiveProgram& program, Reduction const& reduction, PrimitiveTarget const& target);
 

@@ -53,17 +53,17 @@ PrimitiveProgram lower(ActivationProblem const& problem, PrimitiveTarget const& 
   bool const forward = problem.direction == Direction::forward;
   Formula formula;
   formula.constants = {{"alpha", problem.alpha}, {"beta", problem.beta}};
-  Seen const x = seen("x", problem.x, argument_named(problem, "x"));
+  StridedTensor const x = strided("x", problem.x, argument_named(problem, "x"));
   if (forward) {
     formula.text = value_text(problem.function);
     formula.result = "y";
-    add_map(program, problem.x.shape(), formula, {x}, {seen("y", problem.y, argument_named(problem, "y"))},
+    add_map(program, problem.x.shape(), formula, {x}, {strided("y", problem.y, argument_named(problem, "y"))},
             target);
   } else {
     formula.text = std::string(derivative_text(problem.function)) + "dy[e] * select(x[e] != x[e], x[e], d)";
     formula.result = "dx";
-    add_map(program, problem.x.shape(), formula, {x, seen("dy", problem.y, argument_named(problem, "dy"))},
-            {seen("dx", problem.dx, argument_named(problem, "dx"))}, target);
+    add_map(program, problem.x.shape(), formula, {x, strided("dy", problem.y, argument_named(problem, "dy"))},
+            {strided("dx", problem.dx, argument_named(problem, "dx"))}, target);
   }
   return program;
 }
@@ -78,19 +78,20 @@ PrimitiveProgram lower(ElementwiseProblem const& problem, PrimitiveTarget const&
   formula.accumulator = "acc";  // a name that no operand can have
   formula.result = "acc";
   for (auto const& scalar : expression.scalars()) formula.scalars.push_back(scalar.name);
-  std::vector<Seen> inputs{seen("acc", problem.x, argument(0))}, outputs{seen("acc", problem.y, argument(1))};
+  std::vector<StridedTensor> inputs{strided("acc", problem.x, argument(0))},
+      outputs{strided("acc", problem.y, argument(1))};
   int next = 2;
   for (std::size_t i = 0; i < problem.epilogue.operands.size(); ++i) {
     TensorDescription const& tensor = problem.epilogue.operands[i];
     auto const& operand = expression.operands()[i];
-    Seen input{operand.name, tensor, argument(next++), {}};
+    StridedTensor input{operand.name, tensor, argument(next++), {}};
     for (std::size_t d = 0; d < operand.indices.size(); ++d)
       for (std::size_t axis = 0; axis < letters.size(); ++axis)
         if (operand.indices[d] == letters[axis]) input.stride[axis] += tensor.layout.stride[d];
     inputs.push_back(std::move(input));
   }
   for (std::size_t i = 0; i < problem.epilogue.stores.size(); ++i)
-    outputs.push_back(seen(expression.stores()[i].name, problem.epilogue.stores[i], argument(next++)));
+    outputs.push_back(strided(expression.stores()[i].name, problem.epilogue.stores[i], argument(next++)));
   add_map(program, problem.x.shape(), formula, std::move(inputs), outputs, target);
   return program;
 }
@@ -109,10 +110,10 @@ PrimitiveProgram lower(AddProblem const& problem, PrimitiveTarget const& target)
   formula.constants = {{"alpha", problem.alpha}, {"beta", problem.beta}};
   formula.text = problem.b.present() ? "alpha * a[e] + beta * b[e]" : "alpha * a[e]";
   formula.result = "y";
-  std::vector<Seen> inputs{seen("a", problem.a, argument_named(problem, "a"))};
-  if (problem.b.present()) inputs.push_back(seen("b", problem.b, argument_named(problem, "b")));
-  add_map(program, problem.y.shape(), formula, inputs, {seen("y", problem.y, argument_named(problem, "y"))},
-          target);
+  std::vector<StridedTensor> inputs{strided("a", problem.a, argument_named(problem, "a"))};
+  if (problem.b.present()) inputs.push_back(strided("b", problem.b, argument_named(problem, "b")));
+  add_map(program, problem.y.shape(), formula, inputs,
+          {strided("y", problem.y, argument_named(problem, "y"))}, target);
   return program;
 }
 
@@ -122,8 +123,8 @@ PrimitiveProgram lower(TransformProblem const& problem, PrimitiveTarget const& t
   Formula formula;
   formula.text = "x[e]";
   formula.result = "y";
-  add_map(program, problem.y.shape(), formula, {seen("x", problem.x, argument_named(problem, "x"))},
-          {seen("y", problem.y, argument_named(problem, "y"))}, target, true);
+  add_map(program, problem.y.shape(), formula, {strided("x", problem.x, argument_named(problem, "x"))},
+          {strided("y", problem.y, argument_named(problem, "y"))}, target, true);
   return program;
 }
 
@@ -135,8 +136,8 @@ PrimitiveProgram lower(DropoutProblem const& problem, PrimitiveTarget const& tar
   formula.constants = {{"probability", 1 - problem.probability}};
   formula.result = "y";
   add_map(program, problem.x.shape(), formula,
-          {seen("x", problem.x, argument_named(problem, "x")), mask_of(problem.x.shape())},
-          {seen("y", problem.y, argument_named(problem, "y"))}, target);
+          {strided("x", problem.x, argument_named(problem, "x")), mask_of(problem.x.shape())},
+          {strided("y", problem.y, argument_named(problem, "y"))}, target);
   DropoutMask const mask(problem.probability, problem.seed, 0);
   for (PrimitivePass& pass : program.passes) {
     pass.parameters.seed = mask.seed;
@@ -169,8 +170,8 @@ PrimitiveProgram lower(ReduceProblem const& problem, PrimitiveTarget const& targ
   reduction.last.text = operation == ReduceOperation::mean ? "s0[e] / count" : "s0[e]";
   reduction.last.constants = {{"count", count}};
   reduction.last.result = "y";
-  reduction.inputs = {seen("x", problem.x, argument_named(problem, "x"))};
-  Seen y = seen("y", problem.y, argument_named(problem, "y"));
+  reduction.inputs = {strided("x", problem.x, argument_named(problem, "x"))};
+  StridedTensor y = strided("y", problem.y, argument_named(problem, "y"));
   for (int d = 0; d < reduction.shape.rank; ++d)
     if (reduction.reduced[static_cast<std::size_t>(d)]) y.stride[d] = 0;
   reduction.outputs = {y};
@@ -187,18 +188,19 @@ PrimitiveProgram lower(OptimizerProblem const& problem, PrimitiveTarget const& t
                        {"rest1", 1 - problem.beta1},    {"rest2", 1 - problem.beta2},
                        {"epsilon", problem.epsilon}};
   formula.result = "parameter";
-  std::vector<Seen> tensors{seen("parameter", problem.parameter, argument_named(problem, "parameter"))};
-  std::vector<Seen> outputs = tensors;
-  tensors.push_back(seen("gradient", problem.gradient, argument_named(problem, "gradient")));
+  std::vector<StridedTensor> tensors{
+      strided("parameter", problem.parameter, argument_named(problem, "parameter"))};
+  std::vector<StridedTensor> outputs = tensors;
+  tensors.push_back(strided("gradient", problem.gradient, argument_named(problem, "gradient")));
   bool const adam = problem.kind == OptimizerKind::adam;
   if (problem.state.present()) {
-    tensors.push_back(seen("velocity", problem.state, argument_named(problem, "velocity")));
+    tensors.push_back(strided("velocity", problem.state, argument_named(problem, "velocity")));
     outputs.push_back(tensors.back());
     outputs.back().name = "new_velocity";
   }
   bool const given = problem.numbers.present(), scaled = problem.scaling.present();
   auto const one_for_all = [&](char const* name, TensorDescription const& tensor, char const* of, Index at) {
-    Seen input{name, tensor, argument_named(problem, of), {}};
+    StridedTensor input{name, tensor, argument_named(problem, of), {}};
     input.binding.first = at;
     tensors.push_back(std::move(input));
     return name + std::string("[e]");
@@ -217,7 +219,7 @@ PrimitiveProgram lower(OptimizerProblem const& problem, PrimitiveTarget const& t
   std::string const g = "let g = " + gradient + " + decay * parameter[e]; ";
   std::string const rate = number("rate", 0);
   if (adam) {
-    tensors.push_back(seen("second", problem.state, argument_named(problem, "second")));
+    tensors.push_back(strided("second", problem.state, argument_named(problem, "second")));
     outputs.push_back(tensors.back());
     outputs.back().name = "new_second";
     if (!given) formula.scalars = {"rate", "correction1", "correction2"};

@@ -10,8 +10,8 @@ PrimitiveProgram lower(GatherProblem const& problem, PrimitiveTarget const& targ
   PrimitiveProgram program;
   Index const rows = problem.y.extent(0), features = problem.y.extent(1);
   if (rows * features == 0) return program;
-  std::vector<Seen> const inputs{seen("x", problem.x, argument_named(problem, "x"))},
-      outputs{seen("y", problem.y, argument_named(problem, "y"))};
+  std::vector<StridedTensor> const inputs{strided("x", problem.x, argument_named(problem, "x"))},
+      outputs{strided("y", problem.y, argument_named(problem, "y"))};
   CollapsedSpace space;
   space.positions = {{features, {1, 1}}, {rows, {inputs[0].stride[0], outputs[0].stride[0]}}};
   PrimitivePass pass;

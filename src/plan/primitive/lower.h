@@ -24,8 +24,8 @@ template <class Problem>
 PrimitiveProgram lower_within(std::size_t workspace_bytes, Problem const& problem, Device const& device) {
   PrimitiveTarget target{device.gpu, device.backend == Backend::emulator};
   PrimitiveProgram program = lower(problem, target);
-  while (program.workspace_bytes > workspace_bytes && target.most_splits > 1) {
-    target.most_splits /= 2;
+  while (program.workspace_bytes > workspace_bytes && target.max_splits > 1) {
+    target.max_splits /= 2;
     program = lower(problem, target);
   }
   return program;

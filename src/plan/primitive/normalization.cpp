@@ -15,14 +15,14 @@ std::vector<bool> all_but_channels(Shape const& shape) {
 }
 
 // Scale, bias, mean, variance or a gradient of these.
-Seen statistic(BatchNormProblem const& problem, char const* name) {
-  return seen_along(name, problem.statistics, 1, argument_named(problem, name));
+StridedTensor statistic(BatchNormProblem const& problem, char const* name) {
+  return strided_along(name, problem.statistics, 1, argument_named(problem, name));
 }
 // A value per channel in the workspace, in the type of the sums.
-Seen own_statistic(PrimitiveProgram& program, BatchNormProblem const& problem, char const* name,
-                   DataType real) {
+StridedTensor own_statistic(PrimitiveProgram& program, BatchNormProblem const& problem, char const* name,
+                            DataType real) {
   Shape const& shape = problem.x.shape();
-  return seen_in_workspace(name, real, shape, {1}, reserve(program, shape[1], real));
+  return strided_in_workspace(name, real, shape, {1}, reserve(program, shape[1], real));
 }
 
 // y from statistics that a kernel computes itself or reads.
@@ -39,37 +39,38 @@ Formula normalization_of(BatchNormProblem const& problem) {
 bool channels_apart(BatchNormProblem const& problem, PrimitiveTarget const& target) {
   Shape const& shape = problem.x.shape();
   constexpr Index worth_a_launch = Index{1} << 20;
-  return problem.x.layout.stride[1] == 1 && shape[1] > 1 && target.most_splits > 1 &&
+  return problem.x.layout.stride[1] == 1 && shape[1] > 1 && target.max_splits > 1 &&
          shape.size() >= (target.emulated ? 1 : worth_a_launch);
 }
 
 // Adds a pass that computes a value per channel in the workspace; `inputs` vary only along axis 1.
-Seen add_channel_value(PrimitiveProgram& program, BatchNormProblem const& problem, char const* name,
-                       char const* text, std::vector<Seen> inputs, PrimitiveTarget const& target) {
+StridedTensor add_channel_value(PrimitiveProgram& program, BatchNormProblem const& problem, char const* name,
+                                char const* text, std::vector<StridedTensor> inputs,
+                                PrimitiveTarget const& target) {
   Shape const channels(problem.x.extent(1));
-  for (Seen& input : inputs) {
+  for (StridedTensor& input : inputs) {
     input.stride[0] = input.stride[1];
     std::fill_n(input.stride + 1, max_rank - 1, Index{0});
   }
-  DataType const real = real_of({seen("x", problem.x, {}), seen("statistics", problem.statistics, {})});
+  DataType const real = real_of({strided("x", problem.x, {}), strided("statistics", problem.statistics, {})});
   std::size_t const room = reserve(program, channels[0], real);
   Formula formula;
   formula.text = text;
   formula.constants = {{"epsilon", problem.epsilon}};
   formula.result = name;
-  add_map(program, channels, formula, std::move(inputs), {seen_in_workspace(name, real, channels, {0}, room)},
-          target);
-  return seen_in_workspace(name, real, problem.x.shape(), {1}, room);
+  add_map(program, channels, formula, std::move(inputs),
+          {strided_in_workspace(name, real, channels, {0}, room)}, target);
+  return strided_in_workspace(name, real, problem.x.shape(), {1}, room);
 }
 
 // Adds y = (x - mean) / sqrt(variance + epsilon) * scale + bias, with statistics read from `mean` and
 // `variance`.
-void add_normalization(PrimitiveProgram& program, BatchNormProblem const& problem, Seen mean, Seen variance,
-                       PrimitiveTarget const& target) {
+void add_normalization(PrimitiveProgram& program, BatchNormProblem const& problem, StridedTensor mean,
+                       StridedTensor variance, PrimitiveTarget const& target) {
   mean.name = "mean";
   variance.name = "variance";
-  std::vector<Seen> inputs{seen("x", problem.x, argument_named(problem, "x")), std::move(mean),
-                           statistic(problem, "bias")};
+  std::vector<StridedTensor> inputs{strided("x", problem.x, argument_named(problem, "x")), std::move(mean),
+                                    statistic(problem, "bias")};
   Formula formula = normalization_of(problem);
   if (channels_apart(problem, target)) {
     formula.text = "(x[e] - mean[e]) * factor[e] + bias[e]";
@@ -81,7 +82,7 @@ void add_normalization(PrimitiveProgram& program, BatchNormProblem const& proble
     inputs.push_back(statistic(problem, "scale"));
   }
   add_map(program, problem.x.shape(), formula, std::move(inputs),
-          {seen("y", problem.y, argument_named(problem, "y"))}, target);
+          {strided("y", problem.y, argument_named(problem, "y"))}, target);
 }
 
 // Makes the passes from `first` on run backwards: they begin with the data that the previous passes read
@@ -97,14 +98,15 @@ bool add_training_in_clusters(PrimitiveProgram& program, BatchNormProblem const&
                               PrimitiveTarget const& target) {
   if (max_cluster_blocks_of(target) < 2) return false;
   Shape const& shape = problem.x.shape();
-  std::vector<Seen> const inputs{seen("x", problem.x, argument_named(problem, "x")),
-                                 statistic(problem, "scale"), statistic(problem, "bias")};
-  std::vector<Seen> const outputs{seen("y", problem.y, argument_named(problem, "y")),
-                                  statistic(problem, "saved_mean"), statistic(problem, "saved_variance")};
-  std::vector<Seen> all = inputs;
+  std::vector<StridedTensor> const inputs{strided("x", problem.x, argument_named(problem, "x")),
+                                          statistic(problem, "scale"), statistic(problem, "bias")};
+  std::vector<StridedTensor> const outputs{strided("y", problem.y, argument_named(problem, "y")),
+                                           statistic(problem, "saved_mean"),
+                                           statistic(problem, "saved_variance")};
+  std::vector<StridedTensor> all = inputs;
   all.insert(all.end(), outputs.begin(), outputs.end());
-  std::vector<Seen const*> tensors;
-  for (Seen const& tensor : all) tensors.push_back(&tensor);
+  std::vector<StridedTensor const*> tensors;
+  for (StridedTensor const& tensor : all) tensors.push_back(&tensor);
   CollapsedSpace const space = collapse(shape, all_but_channels(shape), tensors, 0);
   double terms = 1;
   for (SpaceAxis const& axis : space.terms) terms *= static_cast<double>(axis.extent);
@@ -128,16 +130,16 @@ bool add_training_in_clusters(PrimitiveProgram& program, BatchNormProblem const&
     return (sums * real_bytes + 15) / 16 * 16 + static_cast<int>(runs) * threads * run_bytes;
   };
   auto const multiprocessors = static_cast<unsigned>(target.emulated ? 0 : target.gpu.multiprocessors);
-  auto const most_blocks = static_cast<unsigned>(max_cluster_blocks_of(target));
+  auto const max_blocks = static_cast<unsigned>(max_cluster_blocks_of(target));
   unsigned blocks = 2;
   // Prefers four resident blocks per multiprocessor, then two, so that some load while others wait for their
   // clusters; if a channel does not fit, one block with twice the threads. Clusters grow until the whole
   // device is busy.
-  auto const fit = [&](int most_bytes) {
+  auto const fit = [&](int max_bytes) {
     auto const fits = [&] {
-      return bytes_of_block(blocks) <= most_bytes && p.positions * blocks >= multiprocessors;
+      return bytes_of_block(blocks) <= max_bytes && p.positions * blocks >= multiprocessors;
     };
-    for (blocks = 2; blocks < most_blocks && !fits();) blocks *= 2;
+    for (blocks = 2; blocks < max_blocks && !fits();) blocks *= 2;
     return fits();
   };
   int const all_bytes = target.gpu.shared_bytes_per_multiprocessor - 1024;
@@ -165,11 +167,11 @@ bool add_training_in_clusters(PrimitiveProgram& program, BatchNormProblem const&
 void add_training(PrimitiveProgram& program, BatchNormProblem const& problem, PrimitiveTarget const& target) {
   Shape const& shape = problem.x.shape();
   if (shape.size() > 0 && add_training_in_clusters(program, problem, target)) return;
-  std::vector<Seen> const tensors{seen("x", problem.x, argument_named(problem, "x")),
-                                  seen_along("scale", problem.statistics, 1, {})};
+  std::vector<StridedTensor> const tensors{strided("x", problem.x, argument_named(problem, "x")),
+                                           strided_along("scale", problem.statistics, 1, {})};
   DataType const real = real_of(tensors);
-  Seen const mean = own_statistic(program, problem, "mean", real),
-             variance = own_statistic(program, problem, "variance", real);
+  StridedTensor const mean = own_statistic(program, problem, "mean", real),
+                      variance = own_statistic(program, problem, "variance", real);
   Reduction statistics;
   statistics.shape = shape;
   statistics.reduced = all_but_channels(shape);
@@ -183,8 +185,8 @@ void add_training(PrimitiveProgram& program, BatchNormProblem const& problem, Pr
       {}};
   statistics.inputs = {tensors[0]};
   statistics.outputs = {
-      seen_along("saved_mean", problem.statistics, 1, argument_named(problem, "saved_mean")),
-      seen_along("saved_variance", problem.statistics, 1, argument_named(problem, "saved_variance")), mean,
+      strided_along("saved_mean", problem.statistics, 1, argument_named(problem, "saved_mean")),
+      strided_along("saved_variance", problem.statistics, 1, argument_named(problem, "saved_variance")), mean,
       variance};
   add_reduction(program, statistics, target);
   std::size_t const reductions = program.passes.size();
@@ -196,16 +198,16 @@ void add_gradients(PrimitiveProgram& program, BatchNormProblem const& problem,
                    PrimitiveTarget const& target) {
   Shape const& shape = problem.x.shape();
   double const count = shape[1] == 0 ? 1 : static_cast<double>(shape.size() / shape[1]);
-  std::vector<Seen> const tensors{seen("x", problem.x, argument_named(problem, "x")),
-                                  seen("dy", problem.y, argument_named(problem, "dy")),
-                                  statistic(problem, "mean"), statistic(problem, "variance")};
-  std::vector<Seen> all = tensors;
-  all.push_back(seen("dx", problem.dx, argument_named(problem, "dx")));
+  std::vector<StridedTensor> const tensors{strided("x", problem.x, argument_named(problem, "x")),
+                                           strided("dy", problem.y, argument_named(problem, "dy")),
+                                           statistic(problem, "mean"), statistic(problem, "variance")};
+  std::vector<StridedTensor> all = tensors;
+  all.push_back(strided("dx", problem.dx, argument_named(problem, "dx")));
   DataType const real = real_of(all);
-  Seen const sum = own_statistic(program, problem, "sum", real),
-             sum_with_u = own_statistic(program, problem, "sum_with_u", real);
+  StridedTensor const sum = own_statistic(program, problem, "sum", real),
+                      sum_with_u = own_statistic(program, problem, "sum_with_u", real);
   bool const apart = channels_apart(problem, target);
-  std::vector<Seen> inputs = tensors;
+  std::vector<StridedTensor> inputs = tensors;
   if (apart)
     inputs.back() = add_channel_value(program, problem, "inverse", "1 / sqrt(variance[e] + epsilon)",
                                       {statistic(problem, "variance")}, target);
@@ -226,18 +228,18 @@ void add_gradients(PrimitiveProgram& program, BatchNormProblem const& problem,
                  "scale[e] * inverse * (dy[e] - sum[e] * share - u * (sum_with_u[e] * share))";
   formula.constants = {{"epsilon", problem.epsilon}, {"share", 1 / count}};
   formula.result = "dx";
-  for (Seen const& more : {statistic(problem, "scale"), sum, sum_with_u}) inputs.push_back(more);
+  for (StridedTensor const& more : {statistic(problem, "scale"), sum, sum_with_u}) inputs.push_back(more);
   std::size_t const reductions = program.passes.size();
   add_map(program, shape, formula, inputs, {all.back()}, target);
   go_backwards(program, reductions);
 }
 
 void add_lrn(PrimitiveProgram& program, LrnProblem const& problem, Shape const& shape,
-             std::vector<Seen> const& inputs, std::vector<Seen> const& outputs,
+             std::vector<StridedTensor> const& inputs, std::vector<StridedTensor> const& outputs,
              PrimitiveTarget const& target) {
   bool const forward = inputs.size() == 1;
-  std::vector<Seen const*> tensors;
-  for (Seen const& tensor : inputs) tensors.push_back(&tensor);
+  std::vector<StridedTensor const*> tensors;
+  for (StridedTensor const& tensor : inputs) tensors.push_back(&tensor);
   tensors.push_back(&outputs[0]);
   CollapsedSpace space =
       collapse(shape, std::vector<bool>(static_cast<std::size_t>(shape.rank)), tensors, inputs.size(), {1});
@@ -257,7 +259,7 @@ void add_lrn(PrimitiveProgram& program, LrnProblem const& problem, Shape const& 
   int const width = innermost ? 1 : std::min(4, run_width(tensors, space, false, target, 16));
   PrimitivePass pass;
   pass.family = PrimitiveFamily::lrn;
-  std::vector<Seen> all = inputs;
+  std::vector<StridedTensor> all = inputs;
   all.push_back(outputs[0]);
   pass.real = real_of(all);
   int const last = static_cast<int>(space.positions.size()) - 1;
@@ -319,10 +321,11 @@ PrimitiveProgram lower(LrnProblem const& problem, PrimitiveTarget const& target)
   Shape const& shape = problem.x.shape();
   if (shape.size() == 0) return program;
   bool const forward = problem.direction == Direction::forward;
-  std::vector<Seen> inputs{seen("x", problem.x, argument_named(problem, "x"))};
-  if (!forward) inputs.push_back(seen("dy", problem.y, argument_named(problem, "dy")));
-  std::vector<Seen> const outputs{forward ? seen("y", problem.y, argument_named(problem, "y"))
-                                          : seen("dx", problem.dx, argument_named(problem, "dx"))};
+  std::vector<StridedTensor> inputs{strided("x", problem.x, argument_named(problem, "x"))};
+  if (!forward) inputs.push_back(strided("dy", problem.y, argument_named(problem, "dy")));
+  std::vector<StridedTensor> const outputs{forward
+                                               ? strided("y", problem.y, argument_named(problem, "y"))
+                                               : strided("dx", problem.dx, argument_named(problem, "dx"))};
   std::vector<bool> channels(static_cast<std::size_t>(shape.rank));
   channels[1] = true;
   if (shape[1] > Index{1} << 30)

@@ -111,17 +111,17 @@ PrimitiveProgram lower(PoolingProblem const& problem, PrimitiveTarget const& tar
   bool const forward = problem.direction == Direction::forward, max = problem.mode == PoolingMode::max;
   TensorDescription const& result = forward ? problem.y : problem.x;
   if (result.layout.size() == 0 || !program.refusal.empty()) return program;
-  std::vector<Seen> inputs, outputs;
+  std::vector<StridedTensor> inputs, outputs;
   if (forward) {
-    inputs = {seen("x", problem.x, argument_named(problem, "x"))};
-    outputs = {seen("y", problem.y, argument_named(problem, "y"))};
+    inputs = {strided("x", problem.x, argument_named(problem, "x"))};
+    outputs = {strided("y", problem.y, argument_named(problem, "y"))};
   } else {
-    inputs = {seen("dy", problem.y, argument_named(problem, "dy"))};
-    if (problem.backward_needs_x()) inputs.push_back(seen("x", problem.x, argument_named(problem, "x")));
-    outputs = {seen("dx", problem.x, argument_named(problem, "dx"))};
+    inputs = {strided("dy", problem.y, argument_named(problem, "dy"))};
+    if (problem.backward_needs_x()) inputs.push_back(strided("x", problem.x, argument_named(problem, "x")));
+    outputs = {strided("dx", problem.x, argument_named(problem, "dx"))};
   }
   // The strides of the windows are separate parameters.
-  for (Seen& input : inputs) input.stride[2] = input.stride[3] = 0;
+  for (StridedTensor& input : inputs) input.stride[2] = input.stride[3] = 0;
   auto const& strides = result.layout.stride;
   auto const is_inner = [&](int d) {
     return result.extent(d) > 1 && strides[d] == 1 && inputs[0].stride[d] == 1;
@@ -129,13 +129,13 @@ PrimitiveProgram lower(PoolingProblem const& problem, PrimitiveTarget const& tar
   bool const channels_first = is_inner(0) || is_inner(1);
   int const a = is_inner(0) ? 0 : is_inner(1) ? 1 : strides[0] < strides[1] ? 0 : 1, b = 1 - a;
   std::vector<int> const order = channels_first ? std::vector<int>{a, 3, 2, b} : std::vector<int>{3, 2, a, b};
-  std::vector<Seen const*> tensors;
-  for (Seen const& tensor : inputs) tensors.push_back(&tensor);
+  std::vector<StridedTensor const*> tensors;
+  for (StridedTensor const& tensor : inputs) tensors.push_back(&tensor);
   tensors.push_back(&outputs[0]);
   CollapsedSpace space;
   for (int const d : order) {
     SpaceAxis axis{result.extent(d), {}};
-    for (Seen const* tensor : tensors) axis.stride.push_back(tensor->stride[d]);
+    for (StridedTensor const* tensor : tensors) axis.stride.push_back(tensor->stride[d]);
     space.positions.push_back(std::move(axis));
   }
   int width = 1;
@@ -172,7 +172,7 @@ PrimitiveProgram lower(PoolingProblem const& problem, PrimitiveTarget const& tar
     return program;
   }
   Index const step = std::max<Index>(1, most / of_slowest), slowest = space.positions[3].extent;
-  std::vector<Seen> all = inputs;
+  std::vector<StridedTensor> all = inputs;
   all.push_back(outputs[0]);
   TensorDescription const* const saved = problem.indices.present() ? &problem.indices : nullptr;
   for (Index first = 0; first < slowest; first += step) {

@@ -55,7 +55,7 @@ std::string to_string(PrimitiveProgram const& program) {
   return text.empty() ? "nothing to do" : text;
 }
 
-std::string initialiser(PrimitivePolicy const& p) {
+std::string initializer(PrimitivePolicy const& p) {
   return fmt::format(
       ".threads = {}, .width = {}, .unroll = {}, .kept = {}, .terms = {}, .along = {}, .runs_of_terms = {}, "
       ".cached = {}, "

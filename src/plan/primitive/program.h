@@ -88,6 +88,6 @@ double predict(PrimitiveProgram const& program, Gpu const& gpu);
 std::string to_string(PrimitiveProgram const& program);
 
 // Returns the text of a policy as an initializer: ".width = 4, ...".
-std::string initialiser(PrimitivePolicy const& policy);
+std::string initializer(PrimitivePolicy const& policy);
 
 }  // namespace cosmati::plan

@@ -26,9 +26,9 @@ std::vector<std::string> numbered(char const* name, int count) {
   return names;
 }
 
-std::vector<std::string> names_of(std::vector<Seen> const& tensors) {
+std::vector<std::string> names_of(std::vector<StridedTensor> const& tensors) {
   std::vector<std::string> names;
-  for (Seen const& tensor : tensors) names.push_back(tensor.name);
+  for (StridedTensor const& tensor : tensors) names.push_back(tensor.name);
   return names;
 }
 
@@ -59,14 +59,14 @@ Shares shares_of(unsigned positions, unsigned terms, bool of_terms, int unroll, 
   unsigned const worth = terms / (along * static_cast<unsigned>(unroll) * 2);
   unsigned const splits = blocks >= wanted / 2 ? 1
                                                : std::clamp(std::min(wanted / std::max(blocks, 1u), worth),
-                                                            1u, target.most_splits);
+                                                            1u, target.max_splits);
   return {static_cast<int>(along), splits};
 }
 
 // One pass, or one per part if an axis is too long.
 struct Stage {
   CollapsedSpace space;
-  std::vector<Seen> inputs, outputs;
+  std::vector<StridedTensor> inputs, outputs;
   Formula terms, last;
   int values, combine;
 };
@@ -79,7 +79,7 @@ PrimitivePass pass_of(Stage const& stage, int width, bool of_terms, PrimitiveTar
   fill_space(pass, stage.space, stage.inputs, stage.outputs, width, of_terms);
   PrimitiveParameters& p = pass.parameters;
   int bytes = 0;
-  for (Seen const& tensor : stage.inputs) bytes += width * size_of(tensor.description.type);
+  for (StridedTensor const& tensor : stage.inputs) bytes += width * size_of(tensor.description.type);
   p.policy.unroll = target.emulated ? 2 : bytes >= 32 ? 2 : 4;
   p.policy.operation = stage.combine;
   p.policy.whole = p.run_extent % width == 0;
@@ -105,10 +105,10 @@ void size_launch(PrimitivePass& pass, Shares const& shares, PrimitiveTarget cons
 }
 
 void add_piece(PrimitiveProgram& program, Reduction const& r, PrimitiveTarget const& target) {
-  std::vector<Seen const*> tensors;
-  for (Seen const& tensor : r.inputs) tensors.push_back(&tensor);
-  for (Seen const& tensor : r.outputs) tensors.push_back(&tensor);
-  std::vector<Seen> all = r.inputs;
+  std::vector<StridedTensor const*> tensors;
+  for (StridedTensor const& tensor : r.inputs) tensors.push_back(&tensor);
+  for (StridedTensor const& tensor : r.outputs) tensors.push_back(&tensor);
+  std::vector<StridedTensor> all = r.inputs;
   all.insert(all.end(), r.outputs.begin(), r.outputs.end());
   DataType const real = real_of(all);
   Stage stage{
@@ -123,20 +123,20 @@ void add_piece(PrimitiveProgram& program, Reduction const& r, PrimitiveTarget co
   if (!of_terms && r.combine == moments) width = std::min(width, 4);
 
   // More terms than one launch can count are divided into parts.
-  constexpr Index most_terms = Index{1} << 30;
+  constexpr Index max_terms = Index{1} << 30;
   Index terms = 1, parts = 1;
   for (SpaceAxis const& axis : stage.space.terms) terms *= axis.extent;
   Index slowest_extent = 1, of_part = terms;
-  if (terms > most_terms) {
+  if (terms > max_terms) {
     SpaceAxis& slowest = stage.space.terms.back();
     Index const others = terms / slowest.extent;
-    slowest_extent = std::max<Index>(1, most_terms / std::max<Index>(others, 1) / 64 * 64);
+    slowest_extent = std::max<Index>(1, max_terms / std::max<Index>(others, 1) / 64 * 64);
     parts = (slowest.extent + slowest_extent - 1) / slowest_extent;
     of_part = others * slowest_extent;
-    if (of_part > most_terms)
+    if (of_part > max_terms)
       program.refusal = fmt::format(
           "{} terms along one of several axes that no single stride covers; a launch supports at most {}",
-          of_part, most_terms);
+          of_part, max_terms);
     if (!program.refusal.empty()) return;
   }
   PrimitivePass pass = pass_of(stage, width, of_terms, target, real);
@@ -162,10 +162,11 @@ void add_piece(PrimitiveProgram& program, Reduction const& r, PrimitiveTarget co
   first.outputs.clear();
   first.last = same_values(r.values, "s", "o");
   for (int v = 0; v < r.values; ++v) {
-    Seen value{fmt::format("o{}", v),
-               {},
-               workspace_at(room + static_cast<std::size_t>(v * whole_parts * positions * size_of(stored))),
-               {}};
+    StridedTensor value{
+        fmt::format("o{}", v),
+        {},
+        workspace_at(room + static_cast<std::size_t>(v * whole_parts * positions * size_of(stored))),
+        {}};
     value.description.type = stored;
     first.outputs.push_back(value);
   }
@@ -188,7 +189,7 @@ void add_piece(PrimitiveProgram& program, Reduction const& r, PrimitiveTarget co
       piece.space.terms.back().extent = std::min(slowest_extent, extent - part * slowest_extent);
       for (std::size_t i = 0; i < piece.inputs.size(); ++i)
         piece.inputs[i].binding.first += part * slowest_extent * first.space.terms.back().stride[i];
-      for (Seen& output : piece.outputs) output.binding.first += part * shares.splits * positions;
+      for (StridedTensor& output : piece.outputs) output.binding.first += part * shares.splits * positions;
     }
     PrimitivePass one = pass_of(piece, first_width, of_terms, target, real);
     one.parameters.split_stride = positions;

@@ -19,14 +19,14 @@ Index row_length(RowNormProblem const& problem) {
 }
 
 // The parameters, which vary along the row, or the statistics, which do not.
-Seen parameter(RowNormProblem const& problem, char const* name, TensorDescription const& tensor) {
-  Seen result{name, tensor, argument_named(problem, name), {}};
+StridedTensor parameter(RowNormProblem const& problem, char const* name, TensorDescription const& tensor) {
+  StridedTensor result{name, tensor, argument_named(problem, name), {}};
   for (int d = problem.axis; d < problem.x.layout.rank(); ++d)
     result.stride[d] = tensor.layout.stride[d - problem.axis];
   return result;
 }
-Seen statistic(RowNormProblem const& problem, char const* name) {
-  Seen result{name, problem.statistics, argument_named(problem, name), {}};
+StridedTensor statistic(RowNormProblem const& problem, char const* name) {
+  StridedTensor result{name, problem.statistics, argument_named(problem, name), {}};
   for (int d = 0; d < problem.axis; ++d) result.stride[d] = problem.statistics.layout.stride[d];
   return result;
 }
@@ -36,17 +36,17 @@ void share_rows(PrimitivePass& pass, int kept_values, PrimitiveTarget const& tar
   PrimitiveParameters& p = pass.parameters;
   PrimitivePolicy& policy = p.policy;
   auto const multiprocessors = static_cast<unsigned>(std::max(1, target.gpu.multiprocessors));
-  int const most_elements = pass.real == DataType::f64 ? 32 : 64;
-  auto const most_cached = static_cast<unsigned>(std::max(1, most_elements / (policy.width * kept_values)));
+  int const max_elements = pass.real == DataType::f64 ? 32 : 64;
+  auto const max_cached = static_cast<unsigned>(std::max(1, max_elements / (policy.width * kept_values)));
   unsigned along = std::min(32u, power_of_two_from(p.terms));
   bool const few = p.positions < 8 * multiprocessors;
-  if (p.terms > 32 * most_cached || (few && p.terms > 32))
+  if (p.terms > 32 * max_cached || (few && p.terms > 32))
     along = std::min(threads, power_of_two_from(p.terms));
   policy.along = static_cast<int>(along);
   policy.whole = p.run_extent % policy.width == 0;
   unsigned const share = (p.terms + along - 1) / along;
   policy.unroll = target.emulated ? 2 : std::max(1, std::min(4, 32 / (policy.width * kept_values)));
-  policy.cached = share <= most_cached ? static_cast<int>(std::max(1u, share)) : 0;
+  policy.cached = share <= max_cached ? static_cast<int>(std::max(1u, share)) : 0;
   if (target.emulated) policy.cached = policy.width == 4 && share <= 2 ? 2 : 0;
   unsigned const across = threads / along;
   pass.blocks = (p.positions + across - 1) / across;
@@ -57,7 +57,7 @@ void add_rows(PrimitiveProgram& program, RowNormProblem const& problem, Primitiv
   bool const forward = problem.direction == Direction::forward, centered = problem.centered();
   int operation =
       NormOperation::norm | (forward ? 0 : NormOperation::gradient) | (centered ? 0 : NormOperation::rms);
-  std::vector<Seen> inputs{seen("x", problem.x, argument_named(problem, "x"))}, outputs;
+  std::vector<StridedTensor> inputs{strided("x", problem.x, argument_named(problem, "x"))}, outputs;
   auto const add_parameter = [&](char const* name, TensorDescription const& tensor, int bit) {
     if (!tensor.present()) return;
     operation |= bit;
@@ -66,28 +66,28 @@ void add_rows(PrimitiveProgram& program, RowNormProblem const& problem, Primitiv
   if (forward) {
     add_parameter("weight", problem.weight, NormOperation::weight);
     add_parameter("bias", problem.bias, NormOperation::bias);
-    outputs.push_back(seen("y", problem.y, argument_named(problem, "y")));
+    outputs.push_back(strided("y", problem.y, argument_named(problem, "y")));
     if (problem.statistics.present()) {
       operation |= NormOperation::saves;
       if (centered) outputs.push_back(statistic(problem, "saved_mean"));
       outputs.push_back(statistic(problem, "saved_inverse"));
     }
   } else {
-    inputs.push_back(seen("dy", problem.y, argument_named(problem, "dy")));
+    inputs.push_back(strided("dy", problem.y, argument_named(problem, "dy")));
     if (centered) inputs.push_back(statistic(problem, "mean"));
     inputs.push_back(statistic(problem, "inverse"));
     add_parameter("weight", problem.weight, NormOperation::weight);
-    outputs.push_back(seen("dx", problem.dx, argument_named(problem, "dx")));
+    outputs.push_back(strided("dx", problem.dx, argument_named(problem, "dx")));
   }
   Shape const& shape = problem.x.shape();
   std::vector<bool> row(static_cast<std::size_t>(shape.rank));
   for (int d = problem.axis; d < shape.rank; ++d) row[static_cast<std::size_t>(d)] = true;
   for (Piece const& piece : pieces_of(shape, row)) {
-    std::vector<Seen> const from = piece.of(inputs), to = piece.of(outputs);
-    std::vector<Seen> all = from;
+    std::vector<StridedTensor> const from = piece.of(inputs), to = piece.of(outputs);
+    std::vector<StridedTensor> all = from;
     all.insert(all.end(), to.begin(), to.end());
-    std::vector<Seen const*> tensors;
-    for (Seen const& tensor : all) tensors.push_back(&tensor);
+    std::vector<StridedTensor const*> tensors;
+    for (StridedTensor const& tensor : all) tensors.push_back(&tensor);
     CollapsedSpace space = collapse(piece.shape, row, tensors, 0);
     if (space.terms.empty()) space.terms.push_back({1, std::vector<Index>(all.size(), 0)});
     PrimitivePass pass;
@@ -112,9 +112,9 @@ void add_parameter_gradients(PrimitiveProgram& program, RowNormProblem const& pr
   sums.shape = problem.x.shape();
   sums.reduced.resize(static_cast<std::size_t>(sums.shape.rank));
   for (int d = 0; d < problem.axis; ++d) sums.reduced[static_cast<std::size_t>(d)] = true;
-  sums.inputs = {seen("dy", problem.y, argument_named(problem, "dy"))};
+  sums.inputs = {strided("dy", problem.y, argument_named(problem, "dy"))};
   if (weight) {
-    sums.inputs.push_back(seen("x", problem.x, argument_named(problem, "x")));
+    sums.inputs.push_back(strided("x", problem.x, argument_named(problem, "x")));
     if (problem.centered()) sums.inputs.push_back(statistic(problem, "mean"));
     sums.inputs.push_back(statistic(problem, "inverse"));
     sums.terms = {"dy[e] * (" + difference + " * inverse[e])", "v0", {}};
@@ -143,10 +143,10 @@ void add_parameter_gradients(PrimitiveProgram& program, RowNormProblem const& pr
 template <>
 PrimitiveProgram lower(RowNormProblem const& problem, PrimitiveTarget const& target) {
   PrimitiveProgram program;
-  constexpr Index most_counted = Index{1} << 30;
-  if (row_length(problem) > most_counted)
+  constexpr Index max_counted = Index{1} << 30;
+  if (row_length(problem) > max_counted)
     program.refusal = fmt::format("rows of {} elements; one launch of this kernel supports at most {}",
-                                  row_length(problem), most_counted);
+                                  row_length(problem), max_counted);
   if (!program.refusal.empty()) return program;
   // The gradients of the parameters come first, because dx may overwrite dy.
   if (problem.direction == Direction::backward) add_parameter_gradients(program, problem, target);

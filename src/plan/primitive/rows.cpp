@@ -19,12 +19,12 @@ void share_rows(PrimitivePass& pass, int inputs, PrimitiveTarget const& target) 
   PrimitiveParameters& p = pass.parameters;
   PrimitivePolicy& policy = p.policy;
   auto const multiprocessors = static_cast<unsigned>(std::max(1, target.gpu.multiprocessors));
-  auto const most_cached = static_cast<unsigned>(std::max(1, 64 / (policy.width * inputs)));
+  auto const max_cached = static_cast<unsigned>(std::max(1, 64 / (policy.width * inputs)));
   unsigned along;
   if (policy.runs_of_terms) {
     along = std::min(32u, power_of_two_from(p.terms));
     bool const few = p.positions < 8 * multiprocessors;
-    if (p.terms > 32 * most_cached || (few && p.terms > 32))
+    if (p.terms > 32 * max_cached || (few && p.terms > 32))
       along = std::min(threads, power_of_two_from(p.terms));
   } else {
     unsigned across = std::clamp(power_of_two_from(p.positions), 1u, 32u);
@@ -32,7 +32,7 @@ void share_rows(PrimitivePass& pass, int inputs, PrimitiveTarget const& target) 
     auto const line = static_cast<unsigned>(std::max(8 / policy.width, 1) * 4);
     while (across > line && p.positions / across < 2 * multiprocessors) across /= 2;
     along = std::min(threads / across, power_of_two_from(p.terms));
-    if (p.positions / threads > 8 * multiprocessors && p.terms <= most_cached) along = 1;
+    if (p.positions / threads > 8 * multiprocessors && p.terms <= max_cached) along = 1;
   }
   policy.along = static_cast<int>(along);
   policy.whole = p.run_extent % policy.width == 0;
@@ -41,16 +41,16 @@ void share_rows(PrimitivePass& pass, int inputs, PrimitiveTarget const& target) 
     unsigned const members = along * static_cast<unsigned>(blocks);
     return (p.terms + members - 1) / members;
   };
-  int const most_blocks = max_cluster_blocks_of(target);
-  if (policy.runs_of_terms && along == threads && most_blocks > 1) {
-    auto const most = target.emulated ? (policy.width == 4 ? 2u : 0u) : most_cached;
+  int const max_blocks = max_cluster_blocks_of(target);
+  if (policy.runs_of_terms && along == threads && max_blocks > 1) {
+    auto const most = target.emulated ? (policy.width == 4 ? 2u : 0u) : max_cached;
     int blocks = 1;
-    while (blocks < most_blocks && share_of(blocks) > most) blocks *= 2;
+    while (blocks < max_blocks && share_of(blocks) > most) blocks *= 2;
     if (share_of(blocks) <= most && p.positions <= (1u << 30) / 8) policy.cluster = blocks;
   }
   unsigned const share = share_of(policy.cluster);
   policy.unroll = target.emulated ? 2 : std::max(1, std::min(4, 32 / (policy.width * inputs)));
-  policy.cached = share <= most_cached ? static_cast<int>(std::max(1u, share)) : 0;
+  policy.cached = share <= max_cached ? static_cast<int>(std::max(1u, share)) : 0;
   if (target.emulated) policy.cached = policy.runs_of_terms && policy.width == 4 && share <= 2 ? 2 : 0;
   policy.packed = policy.cached > 0 && policy.runs_of_terms && policy.whole && inputs == 1 &&
                   (policy.operation == softmax || policy.operation == log_softmax) &&
@@ -63,15 +63,15 @@ void share_rows(PrimitivePass& pass, int inputs, PrimitiveTarget const& target) 
 }
 
 // A pass over the rows along axis `axis`; there is no launch if there are no elements.
-PrimitivePass row_pass(Shape const& shape, int axis, int operation, std::vector<Seen> const& inputs,
-                       std::vector<Seen> const& outputs, PrimitiveTarget const& target,
+PrimitivePass row_pass(Shape const& shape, int axis, int operation, std::vector<StridedTensor> const& inputs,
+                       std::vector<StridedTensor> const& outputs, PrimitiveTarget const& target,
                        CollapsedSpace& space) {
   std::vector<bool> reduced(static_cast<std::size_t>(shape.rank));
   reduced[static_cast<std::size_t>(axis)] = true;
-  std::vector<Seen> all = inputs;
+  std::vector<StridedTensor> all = inputs;
   all.insert(all.end(), outputs.begin(), outputs.end());
-  std::vector<Seen const*> tensors;
-  for (Seen const& tensor : all) tensors.push_back(&tensor);
+  std::vector<StridedTensor const*> tensors;
+  for (StridedTensor const& tensor : all) tensors.push_back(&tensor);
   space = collapse(shape, reduced, tensors, 0);
   Index const row_stride = inputs[0].stride[axis];
   bool const of_terms = shape[axis] > 1 && (row_stride == 1 || space.positions[0].extent == 1 ||
@@ -86,20 +86,21 @@ PrimitivePass row_pass(Shape const& shape, int axis, int operation, std::vector<
   return pass;
 }
 
-constexpr Index most_counted = Index{1} << 30;
+constexpr Index max_counted = Index{1} << 30;
 
 std::string too_many(Index rows, Index classes) {
-  if (rows <= most_counted && classes <= most_counted) return {};
+  if (rows <= max_counted && classes <= max_counted) return {};
   return fmt::format("{} rows of {} classes; one launch of this kernel supports at most {} of either", rows,
-                     classes, most_counted);
+                     classes, max_counted);
 }
 
 // Computes the loss of each row of scores (N, classes) into `losses` in the workspace, and the gradient if
 // requested.
-void add_losses(PrimitiveProgram& program, Shape const& shape, Seen const& scores, Seen const* gradient,
-                TensorDescription const& labels, Binding label_binding, std::size_t losses, DataType real,
-                double sign, double rubbish, PrimitiveTarget const& target) {
-  Seen const loss_of_row = seen_in_workspace("losses", real, shape, {0}, losses);
+void add_losses(PrimitiveProgram& program, Shape const& shape, StridedTensor const& scores,
+                StridedTensor const* gradient, TensorDescription const& labels, Binding label_binding,
+                std::size_t losses, DataType real, double sign, double rubbish,
+                PrimitiveTarget const& target) {
+  StridedTensor const loss_of_row = strided_in_workspace("losses", real, shape, {0}, losses);
   CollapsedSpace space;
   PrimitivePass pass = row_pass(shape, 1, gradient != nullptr ? loss_and_gradient : loss, {scores},
                                 {gradient != nullptr ? *gradient : loss_of_row, loss_of_row}, target, space);
@@ -117,14 +118,14 @@ void add_losses(PrimitiveProgram& program, Shape const& shape, Seen const& score
   program.passes.push_back(std::move(pass));
 }
 
-void add_mean(PrimitiveProgram& program, Index count, std::size_t losses, DataType real, Seen loss_tensor,
-              PrimitiveTarget const& target) {
+void add_mean(PrimitiveProgram& program, Index count, std::size_t losses, DataType real,
+              StridedTensor loss_tensor, PrimitiveTarget const& target) {
   Reduction mean;
   mean.shape = Shape(count);
   mean.reduced = {true};
   mean.terms = {"losses[e]", "v0", {}};
   mean.last = {"s0[e] / count", "loss", {{"count", static_cast<double>(count)}}};
-  mean.inputs = {seen_in_workspace("losses", real, mean.shape, {0}, losses)};
+  mean.inputs = {strided_in_workspace("losses", real, mean.shape, {0}, losses)};
   loss_tensor.name = "loss";
   std::fill_n(loss_tensor.stride, max_rank, Index{0});
   mean.outputs = {std::move(loss_tensor)};
@@ -139,18 +140,18 @@ PrimitiveProgram lower(SoftmaxProblem const& problem, PrimitiveTarget const& tar
   bool const forward = problem.direction == Direction::forward;
   Shape const& shape = problem.y.shape();
   if (shape.size() == 0) return program;
-  if (shape[problem.axis] > most_counted)
+  if (shape[problem.axis] > max_counted)
     program.refusal = fmt::format("rows of {} terms; one launch of this kernel supports at most {}",
-                                  shape[problem.axis], most_counted);
+                                  shape[problem.axis], max_counted);
   if (!program.refusal.empty()) return program;
-  std::vector<Seen> inputs, outputs;
+  std::vector<StridedTensor> inputs, outputs;
   if (forward) {
-    inputs = {seen("x", problem.x, argument_named(problem, "x"))};
-    outputs = {seen("y", problem.y, argument_named(problem, "y"))};
+    inputs = {strided("x", problem.x, argument_named(problem, "x"))};
+    outputs = {strided("y", problem.y, argument_named(problem, "y"))};
   } else {
-    inputs = {seen("y", problem.y, argument_named(problem, "y")),
-              seen("dy", problem.dy, argument_named(problem, "dy"))};
-    outputs = {seen("dx", problem.x, argument_named(problem, "dx"))};
+    inputs = {strided("y", problem.y, argument_named(problem, "y")),
+              strided("dy", problem.dy, argument_named(problem, "dy"))};
+    outputs = {strided("dx", problem.x, argument_named(problem, "dx"))};
   }
   int const operation = (forward ? softmax : softmax_gradient) + (problem.logarithm ? 1 : 0);
   std::vector<bool> row(static_cast<std::size_t>(shape.rank));
@@ -170,9 +171,9 @@ PrimitiveProgram lower(CrossEntropyProblem const& problem, PrimitiveTarget const
   if (shape.size() == 0) return program;
   program.refusal = too_many(shape[0], shape[1]);
   if (!program.refusal.empty()) return program;
-  std::vector<Seen> all{seen("x", problem.x, argument_named(problem, "x"))};
-  if (problem.dx.present()) all.push_back(seen("dx", problem.dx, argument_named(problem, "dx")));
-  if (forward) all.push_back(seen("loss", problem.loss, argument_named(problem, "loss")));
+  std::vector<StridedTensor> all{strided("x", problem.x, argument_named(problem, "x"))};
+  if (problem.dx.present()) all.push_back(strided("dx", problem.dx, argument_named(problem, "dx")));
+  if (forward) all.push_back(strided("loss", problem.loss, argument_named(problem, "loss")));
   DataType const real = real_of(all);
   std::size_t const losses = reserve(program, shape[0], real);
   add_losses(program, shape, all[0], problem.dx.present() ? &all[1] : nullptr, problem.labels,
@@ -185,8 +186,9 @@ PrimitiveProgram lower(CrossEntropyProblem const& problem, PrimitiveTarget const
 namespace {
 
 // Adds a pass for the sum of the formula over axis 2 of the space; inputs are broadcast to it.
-void add_sum(PrimitiveProgram& program, Shape const& shape, char const* text, std::vector<Seen> inputs,
-             std::vector<Seen> outputs, std::string const& last, PrimitiveTarget const& target) {
+void add_sum(PrimitiveProgram& program, Shape const& shape, char const* text,
+             std::vector<StridedTensor> inputs, std::vector<StridedTensor> outputs, std::string const& last,
+             PrimitiveTarget const& target) {
   Reduction sum;
   sum.shape = shape;
   sum.reduced = {false, false, true};
@@ -198,8 +200,8 @@ void add_sum(PrimitiveProgram& program, Shape const& shape, char const* text, st
 }
 
 // A matrix whose rows and columns are axes `a` and `b` of the space.
-Seen matrix(std::string name, TensorDescription const& tensor, int a, int b, Binding binding) {
-  Seen result{std::move(name), tensor, binding, {}};
+StridedTensor matrix(std::string name, TensorDescription const& tensor, int a, int b, Binding binding) {
+  StridedTensor result{std::move(name), tensor, binding, {}};
   result.stride[a] = tensor.layout.stride[0];
   result.stride[b] = tensor.layout.stride[1];
   return result;
@@ -212,46 +214,46 @@ PrimitiveProgram lower(RbfProblem const& problem, PrimitiveTarget const& target)
   PrimitiveProgram program;
   Index const count = problem.x.extent(0), features = problem.x.extent(1),
               classes = problem.centres.extent(0);
-  bool const labelled = problem.labels.present(), forward = problem.direction == Direction::forward;
+  bool const labeled = problem.labels.present(), forward = problem.direction == Direction::forward;
   auto const x = [&](int a, int b) { return matrix("x", problem.x, a, b, argument_named(problem, "x")); };
   auto const centre = [&](int a, int b) {
     return matrix("centre", problem.centres, a, b, argument_named(problem, "centres"));
   };
-  std::vector<Seen> all{x(0, 1), centre(0, 1)};
+  std::vector<StridedTensor> all{x(0, 1), centre(0, 1)};
   for (TensorDescription const* tensor : {&problem.distances, &problem.loss, &problem.dcentres})
     if (tensor->present()) all.push_back({"", *tensor, {}, {}});
   DataType const real = real_of(all);
   Shape const table(count, classes);
-  if (labelled) program.refusal = too_many(count, classes);
+  if (labeled) program.refusal = too_many(count, classes);
   if (!program.refusal.empty()) return program;
-  std::size_t const own = labelled ? reserve(program, count * classes, real) : 0;
-  Seen const distances = seen_in_workspace("d", real, table, {0, 1}, own);
-  if (forward || labelled) {
-    std::vector<Seen> outputs;
+  std::size_t const own = labeled ? reserve(program, count * classes, real) : 0;
+  StridedTensor const distances = strided_in_workspace("d", real, table, {0, 1}, own);
+  if (forward || labeled) {
+    std::vector<StridedTensor> outputs;
     std::string last = "s0[e]";
-    if (labelled) outputs.push_back(distances);
+    if (labeled) outputs.push_back(distances);
     if (forward && problem.distances.present()) {
       outputs.push_back(matrix("distances", problem.distances, 0, 1, argument_named(problem, "distances")));
-      if (labelled) last = "store(distances, s0[e]); s0[e]";
+      if (labeled) last = "store(distances, s0[e]); s0[e]";
     }
     add_sum(program, {count, classes, features}, "let t = x[e] - centre[e]; t * t", {x(0, 2), centre(1, 2)},
             outputs, last, target);
   }
-  Seen gradient = distances;
+  StridedTensor gradient = distances;
   gradient.name = "g";
-  if (labelled && table.size() > 0) {
+  if (labeled && table.size() > 0) {
     std::size_t const losses = reserve(program, count, real);
     // The gradients replace the distances: a row is read before it is written.
     add_losses(program, table, distances, forward ? nullptr : &gradient, problem.labels,
                argument_named(problem, "labels"), losses, real, -1, problem.rubbish, target);
     if (forward)
-      add_mean(program, count, losses, real, seen("loss", problem.loss, argument_named(problem, "loss")),
+      add_mean(program, count, losses, real, strided("loss", problem.loss, argument_named(problem, "loss")),
                target);
   }
   if (forward) return program;
   auto const g = [&](int a, int b) {
-    if (!labelled) return matrix("g", problem.distances, a, b, argument_named(problem, "ddistances"));
-    Seen result = gradient;
+    if (!labeled) return matrix("g", problem.distances, a, b, argument_named(problem, "ddistances"));
+    StridedTensor result = gradient;
     std::fill_n(result.stride, max_rank, Index{0});
     result.stride[a] = classes;
     result.stride[b] = 1;

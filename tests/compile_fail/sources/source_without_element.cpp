@@ -7,7 +7,7 @@ struct Own {
   using Arguments = cosmati::MatrixArguments;
   struct Row {};
   struct Step {};
-  static constexpr cosmati::Along along = cosmati::Along::depth;
+  static constexpr cosmati::Along along = cosmati::Along::k;
   static constexpr int width = 1;
   COSMATI_DEVICE Own(Arguments const&, cosmati::Index, cosmati::Index, cosmati::Index, cosmati::Index);
   COSMATI_DEVICE Row row(int outer, int depth) const;

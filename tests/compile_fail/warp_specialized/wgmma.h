@@ -18,10 +18,9 @@ inline constexpr GemmPolicy right{.block_m = 128,
                                   .main_loop = MainLoop::warp_specialized,
                                   .multiply = Multiply::wgmma};
 
-template <GemmPolicy policy = right, class Element = bf16, Along along_b = Along::depth, class Sum = float>
-using Gemm =
-    WarpSpecializedTraits<policy, TensorSource<Element, Along::depth>, TensorSource<Element, along_b>, Sum,
-                          IdentityEpilogue<Sum>, TensorDestination<Sum>>;
+template <GemmPolicy policy = right, class Element = bf16, Along along_b = Along::k, class Sum = float>
+using Gemm = WarpSpecializedTraits<policy, TensorSource<Element, Along::k>, TensorSource<Element, along_b>,
+                                   Sum, IdentityEpilogue<Sum>, TensorDestination<Sum>>;
 
 // As in a launch: the parameters first.
 template <class AnyGemm>

@@ -9,7 +9,7 @@ constexpr cosmati::GemmPolicy policy = [] {
   return changed;
 }();
 using Traits =
-    cosmati::WarpSpecializedTraits<policy, cosmati::StridedSource<cosmati::bf16, cosmati::Along::depth, 4>,
-                                   cosmati::TensorSource<cosmati::bf16, cosmati::Along::depth>, float,
+    cosmati::WarpSpecializedTraits<policy, cosmati::StridedSource<cosmati::bf16, cosmati::Along::k, 4>,
+                                   cosmati::TensorSource<cosmati::bf16, cosmati::Along::k>, float,
                                    cosmati::IdentityEpilogue<float>, cosmati::TensorDestination<float>>;
 auto const parameters = mistake::parameters<Traits>();

@@ -9,4 +9,4 @@ constexpr cosmati::GemmPolicy policy = [] {
   return changed;
 }();
 auto const parameters =
-    mistake::parameters<mistake::Gemm<policy, cosmati::s8, cosmati::Along::outer, cosmati::s32>>();
+    mistake::parameters<mistake::Gemm<policy, cosmati::s8, cosmati::Along::mn, cosmati::s32>>();

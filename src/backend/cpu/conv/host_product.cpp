@@ -80,16 +80,16 @@ std::string violates_product(Problem const& problem, Device const& device) {
 // to 1.4.
 std::string advises_against_product(Problem const& problem, Device const&) {
   constexpr Index fewest_weights = Index{1} << 17;
-  Index const most_pixels = has_stride(problem) ? 4096 : 1024;
+  Index const max_pixels = has_stride(problem) ? 4096 : 1024;
   Index const weights = problem.w.layout.size(), pixels = problem.y.layout.size() / problem.y.extent(1);
   if (problem.x.type != DataType::f32 || problem.w.type != DataType::f32)
     return "the types are not f32; it was measured with f32 only";
   if (problem.x.layout.stride[1] != 1 || problem.y.layout.stride[1] != 1)
     return "the channels are not contiguous; it was measured with contiguous ones";
-  if (weights < fewest_weights || pixels > most_pixels)
+  if (weights < fewest_weights || pixels > max_pixels)
     return "there are " + std::to_string(weights) + " weights for " + std::to_string(pixels) +
            " pixels; it pays off from " + std::to_string(fewest_weights) + " and up to " +
-           std::to_string(most_pixels);
+           std::to_string(max_pixels);
   return {};
 }
 

@@ -14,10 +14,10 @@
 namespace cosmati::cpu {
 namespace {
 
-constexpr Index rows = 4;                     // of sums in registers
-constexpr Index most_m = 64, wanted_n = 128;  // of the largest tile
-constexpr Index step_k = 256;                 // values of k that are packed at a time
-constexpr Index lines = 16;                   // rows along k that are transposed at a time
+constexpr Index rows = 4;                    // of sums in registers
+constexpr Index max_m = 64, wanted_n = 128;  // of the largest tile
+constexpr Index step_k = 256;                // values of k that are packed at a time
+constexpr Index lines = 16;                  // rows along k that are transposed at a time
 constexpr int vector_bytes = 64;
 
 template <class Real>
@@ -93,7 +93,7 @@ class InOrderKernel final : public HostKernel<GemmProblem> {
 
   // At least as many tiles as threads, if the product is large enough.
   TileGrid tiles(int threads) const {
-    Index m = most_m, n = wanted_n;
+    Index m = max_m, n = wanted_n;
     for (;;) {
       TileGrid const grid = make_tile_grid(seen().batch(), seen().m(), seen().n(), m, n);
       if (grid.size() >= threads || std::max(grid.tile_m, grid.tile_n) <= 32) return grid;

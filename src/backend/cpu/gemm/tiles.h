@@ -30,14 +30,14 @@ struct TileGrid {
   }
 };
 
-// Tiles of at most `most_m` rows and about `wanted_n` columns, of nearly equal size.
-inline TileGrid make_tile_grid(Index batch, Index m, Index n, Index most_m, Index wanted_n) {
+// Tiles of at most `max_m` rows and about `wanted_n` columns, of nearly equal size.
+inline TileGrid make_tile_grid(Index batch, Index m, Index n, Index max_m, Index wanted_n) {
   constexpr Index grain = 16;
   auto const even = [](Index extent, Index count) {
     Index const part = (extent + count - 1) / count;
     return std::max<Index>(std::min((part + grain - 1) / grain * grain, extent), 1);
   };
-  Index const down = (m + most_m - 1) / most_m, across = (n + wanted_n / 2) / wanted_n;
+  Index const down = (m + max_m - 1) / max_m, across = (n + wanted_n / 2) / wanted_n;
   return {batch, m, n, even(m, std::max<Index>(down, 1)), even(n, std::max<Index>(across, 1))};
 }
 

@@ -36,10 +36,10 @@ TileGrid choose_grid(OrientedGemm const& product, Device const& device) {
 // far apart: because its columns are contiguous, or because the row pitch is a multiple of the page size, so
 // that rows conflict in the cache.
 bool is_packed(GemmProblem const& p) {
-  constexpr Index least_elements = Index{1} << 21, page = 4096;
+  constexpr Index min_elements = Index{1} << 21, page = 4096;
   auto const& stride = p.b.layout.stride;
   bool const far = stride[2] != 1 || stride[1] * size_of(p.b.type) % page == 0;
-  return far && p.n() * p.k() >= least_elements;
+  return far && p.n() * p.k() >= min_elements;
 }
 
 std::string violates_types(GemmProblem const& problem, Device const& device) {
@@ -66,13 +66,13 @@ std::string violates_extents(GemmProblem const& problem, Device const&) {
 
 // Rejects products for which a second pass over the result is cheaper than products in tiles.
 std::string violates_worth(GemmProblem const& problem, Device const& device) {
-  constexpr Index least_rows = 512, least_columns = 256;
+  constexpr Index min_rows = 512, min_columns = 256;
   OrientedGemm const product(problem);
   Index const rows = product.problem.m(), columns = product.problem.n();
-  if (rows < least_rows || columns < least_columns)
+  if (rows < min_rows || columns < min_columns)
     return "d has " + std::to_string(rows) + " by " + std::to_string(columns) +
-           " elements, the contiguous ones last; tiles pay off from " + std::to_string(least_rows) + " by " +
-           std::to_string(least_columns) + " on";
+           " elements, the contiguous ones last; tiles pay off from " + std::to_string(min_rows) + " by " +
+           std::to_string(min_columns) + " on";
   BlasOperand left;
   if (read_blas_operand(product.problem.a, left); left.letter == 'T')
     return std::string(product.transposed ? "rows of b" : "columns of a") +

@@ -92,11 +92,11 @@ void Function::launch(Blocks grid, unsigned threads, unsigned shared_bytes, void
                    key(launch_end)};
   // In a launch buffer, a parameter aligned to more than 16 bytes, such as a tensor map, would be preceded by
   // padding that only the module knows: such a parameter is passed by address.
-  constexpr std::size_t most_alignment_in_buffer = 16;
+  constexpr std::size_t max_alignment_in_buffer = 16;
   void* parameter[] = {const_cast<void*>(params)};
   Result result;
   if (start == Start::in_order) {
-    bool const in_buffer = alignment <= most_alignment_in_buffer;
+    bool const in_buffer = alignment <= max_alignment_in_buffer;
     result = driver().cuLaunchKernel.attempt(handle_, grid.x, grid.y, grid.z, threads, 1, 1, shared_bytes,
                                              handle_of(stream), in_buffer ? nullptr : parameter,
                                              in_buffer ? extra : nullptr);

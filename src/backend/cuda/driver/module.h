@@ -27,7 +27,7 @@ class Function {
     return attribute(FunctionAttribute::local_bytes);
   }  // of a thread: spills, arrays
   int static_shared_bytes() const { return attribute(FunctionAttribute::static_shared_bytes); }
-  int most_threads() const { return attribute(FunctionAttribute::threads_per_block); }
+  int max_threads() const { return attribute(FunctionAttribute::threads_per_block); }
   int blocks_per_multiprocessor(int threads, int shared_bytes) const;
   // The number of clusters of `blocks` blocks that the device can run concurrently.
   int clusters_at_once(int blocks, int threads, int shared_bytes) const;

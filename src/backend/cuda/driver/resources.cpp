@@ -12,16 +12,16 @@
 namespace cosmati::cuda {
 namespace {
 
-constexpr int most_devices = 64;
+constexpr int max_devices = 64;
 
 // Lock-free once the context has been retained.
 CUctx_st* primary_context(int ordinal) {
-  static std::array<std::atomic<CUctx_st*>, most_devices> contexts{};
+  static std::array<std::atomic<CUctx_st*>, max_devices> contexts{};
   static std::mutex mutex;
-  if (ordinal < 0 || ordinal >= most_devices)
+  if (ordinal < 0 || ordinal >= max_devices)
     throw Error(ErrorCode::bad_request, "device " + std::to_string(ordinal) +
                                             " is invalid; valid values: 0 to " +
-                                            std::to_string(most_devices - 1));
+                                            std::to_string(max_devices - 1));
   auto& slot = contexts[static_cast<std::size_t>(ordinal)];
   if (CUctx_st* const found = slot.load(std::memory_order_acquire)) return found;
   std::lock_guard const lock(mutex);

@@ -11,10 +11,10 @@ namespace cosmati::emulator {
 
 using KernelTable = std::map<std::string, RunKernel>;
 
-// Adds a kernel<traits> or kernel<traits, places> that takes Parameters.
+// Adds a kernel<traits> or kernel<traits, phases> that takes Parameters.
 template <auto kernel, class Parameters>
-void add_kernel(KernelTable& table, char const* entry, std::string traits, int places = 0) {
-  program::KernelSpec const spec{.entry = entry, .traits = std::move(traits), .places = places};
+void add_kernel(KernelTable& table, char const* entry, std::string traits, int phases = 0) {
+  program::KernelSpec const spec{.entry = entry, .traits = std::move(traits), .phases = phases};
   table[spec.key()] = [](Grid grid, int threads, unsigned shared_bytes, void const* parameters,
                          int host_threads) {
     launch_kernel<kernel>(grid, threads, shared_bytes, *static_cast<Parameters const*>(parameters),
@@ -26,9 +26,9 @@ void add_kernel(KernelTable& table, char const* entry, std::string traits, int p
 void add_conversion(KernelTable& table);
 void add_depthwise_filter(KernelTable& table);
 void add_direct(KernelTable& table);
-void add_direct_merged(KernelTable& table);
+void add_dgrad_small_c(KernelTable& table);
 void add_fft(KernelTable& table);
-void add_filter_tiled(KernelTable& table);
+void add_wgrad_direct(KernelTable& table);
 void add_gemm_bytes(KernelTable& table);
 void add_gemm_f16(KernelTable& table);
 void add_gemm_floats(KernelTable& table);

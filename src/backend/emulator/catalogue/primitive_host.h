@@ -82,12 +82,12 @@ struct HostFunctions {
 };
 
 // `is_last`: from the reduced terms to the outputs.
-template <bool is_last, int most_inputs, int most_outputs>
+template <bool is_last, int max_inputs, int max_outputs>
 struct HostFunction {
   using Real = double;
   using Labels = HostElements;
   using Indices = HostElements;
-  static constexpr int inputs = most_inputs, outputs = most_outputs;
+  static constexpr int inputs = max_inputs, outputs = max_outputs;
   static void apply(PrimitiveParameters const& params, double const (&in)[inputs], double (&out)[outputs]) {
     auto const& functions = *static_cast<HostFunctions const*>(params.functions);
     plan::PrimitiveFunction const& f = is_last ? *functions.last : *functions.function;

@@ -67,8 +67,8 @@ struct RegisterSetting {
   bool is_made = false;
 };
 struct Warpgroup {
-  static constexpr int most_in_flight = 64;
-  std::vector<Product> products = std::vector<Product>(most_in_flight);  // product i at i % most_in_flight
+  static constexpr int max_in_flight = 64;
+  std::vector<Product> products = std::vector<Product>(max_in_flight);  // product i at i % max_in_flight
   std::int64_t started = 0, done = 0;
   char sync = 0;  // synchronization object for ThreadSanitizer: operands have been read
   std::vector<RegisterSetting> settings;

@@ -84,9 +84,9 @@ void Fiber::name(std::string const& name) {
   if (!sanitizers::tells_races()) return;
   // The fiber now runs another emulated thread, whose accesses must not be attributed to the previous one.
   // ThreadSanitizer distinguishes at most 255 threads; beyond that, the identity is reused.
-  constexpr int most_threads = 192;
+  constexpr int max_threads = 192;
   static std::atomic<int> threads{0};
-  if (tsan_inside_ == nullptr || threads.fetch_add(1) < most_threads) {
+  if (tsan_inside_ == nullptr || threads.fetch_add(1) < max_threads) {
     if (tsan_inside_ != nullptr) tsan_retired_.push_back(tsan_inside_);
     tsan_inside_ = sanitizers::cosmati_tsan_create(orders_nothing);
   }

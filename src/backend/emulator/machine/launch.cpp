@@ -12,8 +12,8 @@
 namespace cosmati::emulator {
 namespace {
 
-constexpr int most_threads = 1024;     // per block
-constexpr int most_blocks_yz = 65535;  // along y and z
+constexpr int max_threads = 1024;     // per block
+constexpr int max_blocks_yz = 65535;  // along y and z
 
 std::string text(Grid const& grid) {
   return std::to_string(grid.x) + " x " + std::to_string(grid.y) + " x " + std::to_string(grid.z);
@@ -22,7 +22,7 @@ std::string text(Grid const& grid) {
 void check(Grid const& grid, Grid const& cluster, int threads, int host_threads) {
   if (grid.x < 0 || grid.y < 0 || grid.z < 0)
     throw Error(ErrorCode::bad_request, "a launch of " + text(grid) + " blocks; no extent may be negative");
-  if (grid.y > most_blocks_yz || grid.z > most_blocks_yz)
+  if (grid.y > max_blocks_yz || grid.z > max_blocks_yz)
     throw Error(ErrorCode::bad_request,
                 "a launch of " + text(grid) + " blocks; y and z may be at most 65535");
   if (cluster.x < 1 || cluster.y < 1 || cluster.z < 1 ||
@@ -33,10 +33,10 @@ void check(Grid const& grid, Grid const& cluster, int threads, int host_threads)
   if (grid.x % cluster.x != 0 || grid.y % cluster.y != 0 || grid.z % cluster.z != 0)
     throw Error(ErrorCode::bad_request,
                 "a launch of " + text(grid) + " blocks, not a multiple of its clusters of " + text(cluster));
-  if (threads < 1 || threads > most_threads)
+  if (threads < 1 || threads > max_threads)
     throw Error(ErrorCode::bad_request, "a launch with " + std::to_string(threads) +
                                             " threads a block; valid values: 1 to " +
-                                            std::to_string(most_threads));
+                                            std::to_string(max_threads));
   if (host_threads < 0)
     throw Error(ErrorCode::bad_request, "a launch on " + std::to_string(host_threads) +
                                             " host threads; expected at least 1, or 0 for one per core");

@@ -12,12 +12,12 @@
 namespace cosmati::emulator {
 namespace {
 
-constexpr int warpgroup_threads = 128, depth_bytes = 32, rows = 64, most_columns = 256;
+constexpr int warpgroup_threads = 128, depth_bytes = 32, rows = 64, max_columns = 256;
 constexpr unsigned poison = ~0U;
 
 template <class SomeWarpgroup>  // const or not const
 auto& product_at(SomeWarpgroup& warpgroup, std::int64_t index) {
-  return warpgroup.products[static_cast<std::size_t>(index % Warpgroup::most_in_flight)];
+  return warpgroup.products[static_cast<std::size_t>(index % Warpgroup::max_in_flight)];
 }
 
 MatrixReader reader_of_a(Product const& product) {
@@ -28,7 +28,7 @@ MatrixReader reader_of_b(Product const& product) {
 }
 
 void compute(Product& product, SharedMemory const& memory, void const* caller) {
-  unsigned char a[rows * depth_bytes], b[most_columns * depth_bytes];
+  unsigned char a[rows * depth_bytes], b[max_columns * depth_bytes];
   if (product.a_in_registers) {
     for (int thread = 0; thread < warpgroup_threads; ++thread)
       for (int r = 0; r < 4; ++r) {
@@ -127,8 +127,8 @@ void multiply_warpgroup(WarpgroupProduct const& what, void* d, unsigned const* a
   if (!mine.begun)
     return block.fail(
         thread, fmt::format("{} without warpgroup_begin() since its sums or the kernel began", what.name));
-  if (mine.products >= warpgroup.done + Warpgroup::most_in_flight)
-    return block.fail(thread, fmt::format("more than {} products in flight", Warpgroup::most_in_flight));
+  if (mine.products >= warpgroup.done + Warpgroup::max_in_flight)
+    return block.fail(thread, fmt::format("more than {} products in flight", Warpgroup::max_in_flight));
   Product& product = product_at(warpgroup, mine.products);
   if (mine.products == warpgroup.started) {
     ++warpgroup.started;

@@ -117,13 +117,13 @@ void Schedule::conclude() {
   std::sort(failures_.begin(), failures_.end(), [](Failure const& a, Failure const& b) {
     return a.only_waits != b.only_waits ? b.only_waits : a.block < b.block;
   });
-  constexpr std::size_t most_told = 4;
+  constexpr std::size_t max_told = 4;
   Failure failure = failures_.front();
   if (failure.only_waits) {
-    for (std::size_t i = 1; i < failures_.size() && i < most_told; ++i)
+    for (std::size_t i = 1; i < failures_.size() && i < max_told; ++i)
       failure.message += "; " + failures_[i].message;
-    if (failures_.size() > most_told)
-      failure.message += "; " + std::to_string(failures_.size() - most_told) + " more blocks wait";
+    if (failures_.size() > max_told)
+      failure.message += "; " + std::to_string(failures_.size() - max_told) + " more blocks wait";
   }
   raise(failure);
 }

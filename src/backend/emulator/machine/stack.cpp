@@ -20,7 +20,7 @@ struct Unused {
   int count;  // length of the list from here on
 };
 
-constexpr int most_kept = 4096;
+constexpr int max_kept = 4096;
 constinit std::mutex mutex;
 constinit Unused* first_unused = nullptr;
 
@@ -50,7 +50,7 @@ unsigned char* take() {
 bool keep(Stack const& stack) {
   std::scoped_lock const lock(mutex);
   int const kept = first_unused != nullptr ? first_unused->count : 0;
-  if (kept == most_kept) return false;
+  if (kept == max_kept) return false;
   auto* const unused = reinterpret_cast<Unused*>(stack.top() - sizeof(Unused));
   *unused = {stack.bottom(), first_unused, kept + 1};
   first_unused = unused;

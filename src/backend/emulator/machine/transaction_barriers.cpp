@@ -12,7 +12,7 @@ namespace cosmati::emulator {
 namespace {
 
 constexpr unsigned long long alive = 0x6d62'6172'7269'6572;  // value of a barrier's bytes in the emulator
-constexpr int most_arrivals = (1 << 20) - 1, most_bytes = most_arrivals;
+constexpr int max_arrivals = (1 << 20) - 1, max_bytes = max_arrivals;
 
 std::string tell(Thread const& thread) {
   Async const& async = *thread.block.async();
@@ -97,8 +97,8 @@ void init_barrier(void* address, int arrivals) {
   };
   if (!memory.holds(address, 8) || offset % 8 != 0)
     return fail(fmt::format("which is not a multiple of 8 inside its {} bytes", memory.size()));
-  if (arrivals < 1 || arrivals > most_arrivals)
-    return fail(fmt::format("for {} arrivals; valid values: 1 to {}", arrivals, most_arrivals));
+  if (arrivals < 1 || arrivals > max_arrivals)
+    return fail(fmt::format("for {} arrivals; valid values: 1 to {}", arrivals, max_arrivals));
   Async& async = thread.block.start_async();
   if (async.find(offset) >= 0) return fail("where there is one already");
   TransactionBarrier barrier{};
@@ -134,11 +134,11 @@ void arrive_at_barrier(void* address, int rank, int bytes) {
         fmt::format("arrives at the barrier at byte {} of shared memory, though all {} arrivals of its "
                     "phase {} have been made; it misses {}",
                     barrier->offset, barrier->arrivals, barrier->phase, async.missing(*barrier)));
-  if (bytes < 0 || barrier->bytes + bytes > most_bytes)
+  if (bytes < 0 || barrier->bytes + bytes > max_bytes)
     return thread.block.fail(
         thread,
         fmt::format("expects {} bytes at the barrier at byte {} of shared memory; a phase takes at most {}",
-                    barrier->bytes + bytes, barrier->offset, most_bytes));
+                    barrier->bytes + bytes, barrier->offset, max_bytes));
   sanitizers::release(&barrier->sync[barrier->phase % 2]);
   barrier->bytes += bytes;
   --barrier->missing;

@@ -9,11 +9,11 @@
 namespace cosmati::emulator {
 namespace {
 
-constexpr int warpgroup_threads = 128, registers_of_processor = 65536, most_of_thread = 255;
+constexpr int warpgroup_threads = 128, registers_of_processor = 65536, max_of_thread = 255;
 
 // The largest number of registers per thread that the compiler can assign to a kernel with this block size.
 int registers_at_start(Block const& block) {
-  return std::min(most_of_thread, registers_of_processor / block.work().threads / 8 * 8);
+  return std::min(max_of_thread, registers_of_processor / block.work().threads / 8 * 8);
 }
 
 Warpgroup& warpgroup_of(Thread const& thread) {

@@ -45,9 +45,9 @@ FftForm fft_form(ConvolutionForm const& form, bool gradient) {
   // The index letters of the result's rows, columns and remaining dimension, and of the summed dimensions.
   char const* const outer = gradient ? "rsc" : "pqn";
   char const* const inner = gradient ? "pqn" : "rsc";
-  made.rows = window_axis(output(outer[0]), summed(inner[0]), weight(inner[0]), &DigitStep::down, all.top,
+  made.rows = window_axis(output(outer[0]), summed(inner[0]), weight(inner[0]), &IndexStride::down, all.top,
                           all.height);
-  made.columns = window_axis(output(outer[1]), summed(inner[1]), weight(inner[1]), &DigitStep::right,
+  made.columns = window_axis(output(outer[1]), summed(inner[1]), weight(inner[1]), &IndexStride::right,
                              all.left, all.width);
   made.outers = output(outer[2]).extent;
   made.outer_number = output(outer[2]).number;
@@ -88,16 +88,16 @@ FftChunk chunk_of(FftRecipe const& recipe, Index outers, Index depths, Index fir
 }
 
 // Index digits (outer index with `stride`, tile row, tile column); single_steps() has just one digit.
-DigitSteps tiles_steps(FftRecipe const& recipe, Index stride, int down, int right) {
-  DigitSteps steps;
+IndexStrides tiles_steps(FftRecipe const& recipe, Index stride, int down, int right) {
+  IndexStrides steps;
   steps.extents = {Divisor(recipe.tiles_down), Divisor(recipe.tiles_across)};
   steps.first.stride = stride;
   steps.middle.down = down;
   steps.last.right = right;
   return steps;
 }
-DigitSteps single_steps(Index extent, Index stride) {
-  DigitSteps steps;
+IndexStrides single_steps(Index extent, Index stride) {
+  IndexStrides steps;
   steps.extents = {Divisor(1), Divisor(std::max<Index>(1, extent))};
   steps.last.stride = stride;
   return steps;

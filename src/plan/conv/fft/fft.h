@@ -82,7 +82,7 @@ bool fft_writes_across(FftForm const& form);
 struct FftCrop {
   FftChunk chunk;
   double scale = 1;
-  DigitSteps outer;
+  IndexStrides outer;
   Divisor tile_columns;
   int tile_outputs = 1;
   int first_pixel = 0;

@@ -32,7 +32,7 @@ bool is_short(DataType type) {
 
 // A work area of at least as many bytes as cuFFT requires for transforms of `plane_bytes` in all, in extents
 // of 2^a 3^b 5^c 7^d; cuda::CufftPlan checks it.
-constexpr std::size_t most_work_bytes(std::size_t plane_bytes) {
+constexpr std::size_t max_work_bytes(std::size_t plane_bytes) {
   return 2 * plane_bytes + (std::size_t{1} << 20);
 }
 
@@ -55,7 +55,7 @@ struct Cut {
 
 // The smallest period without aliasing within a tile. A single tile may be shorter by overlapping its
 // padding, since the elements that wrap around are zero.
-Index least_extent(WindowAxis const& axis, bool gradient, Index tile, bool alone) {
+Index min_extent(WindowAxis const& axis, bool gradient, Index tile, bool alone) {
   Index const outputs = gradient ? axis.outputs : tile, taps = gradient ? tile : axis.taps;
   Index const last_output = std::max<Index>(0, outputs - 1) * axis.output_step,
               last_tap = std::max<Index>(0, taps - 1) * axis.tap_step;
@@ -68,22 +68,22 @@ Index least_extent(WindowAxis const& axis, bool gradient, Index tile, bool alone
 
 // The candidate tilings by number of tiles, without duplicates.
 std::vector<Cut> cuts_of(std::vector<FftForm> const& forms, WindowAxis FftForm::*member, bool even,
-                         Index most_extent) {
-  constexpr Index most_tiles = 16;
+                         Index max_grid_extent) {
+  constexpr Index max_tiles = 16;
   bool const gradient = forms.front().gradient;
   Index all = 1;
   for (FftForm const& form : forms)
     all = std::max<Index>(all, gradient ? (form.*member).taps : (form.*member).outputs);
   std::vector<Cut> cuts;
-  for (Index tiles = 1; tiles <= std::min(all, most_tiles); ++tiles) {
+  for (Index tiles = 1; tiles <= std::min(all, max_tiles); ++tiles) {
     Cut cut;
     cut.tile = parts(all, tiles);
     cut.tiles = parts(all, cut.tile);
     Index least = 1;
     for (FftForm const& form : forms)
-      least = std::max(least, least_extent(form.*member, gradient, cut.tile, cut.tiles == 1));
+      least = std::max(least, min_extent(form.*member, gradient, cut.tile, cut.tiles == 1));
     cut.extent = good_extent(least, even);
-    if (cut.extent > most_extent) continue;
+    if (cut.extent > max_grid_extent) continue;
     if (cuts.empty() || cut.extent < cuts.back().extent) cuts.push_back(cut);
   }
   return cuts;
@@ -99,14 +99,14 @@ class Choice {
         forms_(forms),
         factor_(factor),
         policy_(options.policy),
-        most_extent_(options.policy.extent.value_or(PolicyRequest::max_extent)) {
+        max_extent_(options.policy.extent.value_or(PolicyRequest::max_extent)) {
     policy_.extent.reset();
   }
 
   Offer<Problem> best() {
-    std::vector<FftRecipe> recipes = contenders();
+    std::vector<FftRecipe> recipes = cut_candidates();
     Offer<Problem> best;
-    best.refusal = fmt::format("a window does not fit into a transform of at most {0}x{0}", most_extent_);
+    best.refusal = fmt::format("a window does not fit into a transform of at most {0}x{0}", max_extent_);
     bool first = true;
     for (FftRecipe const& recipe : recipes) {
       Offer<Problem> offer = offer_of(recipe);
@@ -127,14 +127,14 @@ class Choice {
   }
 
   // The tilings predicted to be fastest before their matrix products are planned.
-  std::vector<FftRecipe> contenders() const {
-    struct Contender {
+  std::vector<FftRecipe> cut_candidates() const {
+    struct CutCandidate {
       double seconds;
       FftRecipe recipe;
     };
-    std::vector<Contender> list;
-    for (Cut const& rows : cuts_of(forms_, &FftForm::rows, false, most_extent_))
-      for (Cut const& columns : cuts_of(forms_, &FftForm::columns, true, most_extent_)) {
+    std::vector<CutCandidate> list;
+    for (Cut const& rows : cuts_of(forms_, &FftForm::rows, false, max_extent_))
+      for (Cut const& columns : cuts_of(forms_, &FftForm::columns, true, max_extent_)) {
         FftRecipe recipe;
         recipe.rows = static_cast<int>(rows.extent), recipe.columns = static_cast<int>(columns.extent);
         recipe.tile_rows = static_cast<int>(rows.tile);
@@ -149,7 +149,7 @@ class Choice {
         list.push_back({transform_seconds(recipe) + rough_product_seconds(recipe), recipe});
       }
     std::stable_sort(list.begin(), list.end(),
-                     [](Contender const& a, Contender const& b) { return a.seconds < b.seconds; });
+                     [](CutCandidate const& a, CutCandidate const& b) { return a.seconds < b.seconds; });
     std::vector<FftRecipe> recipes;
     constexpr std::size_t planned = 3;
     for (std::size_t i = 0; i < std::min(planned, list.size()); ++i) recipes.push_back(list[i].recipe);
@@ -210,7 +210,7 @@ class Choice {
         static_cast<std::size_t>(fft_plane_bytes(recipe));
     FftExtents const e = fft_extents(form(), recipe, recipe.slice);
     Index const image = recipe.doubled == FftDoubled::image ? 2 : 1, filter = 3 - image;
-    recipe.work_bytes = device_.backend == Backend::cuda ? most_work_bytes(chunk) : 0;
+    recipe.work_bytes = device_.backend == Backend::cuda ? max_work_bytes(chunk) : 0;
     recipe.planes = up(first);
     recipe.work = recipe.planes + up(chunk);
     recipe.image = recipe.work + up(recipe.work_bytes);
@@ -366,7 +366,7 @@ class Choice {
   std::vector<FftForm> const& forms_;
   DataType factor_;
   PolicyRequest policy_;  // of the product
-  Index most_extent_;
+  Index max_extent_;
 };
 
 std::string violation(Problem const& problem, Device const& device) {

@@ -19,7 +19,7 @@ constexpr int threads = 128;  // DepthwiseFilterTraits
 
 Index parts_of(Index extent, Index of) { return (extent + of - 1) / of; }
 
-Index lanes_of(SlidingRecipe const& recipe) { return Index{1} << recipe.lanes_shift; }
+Index lanes_of(SlidingRecipe const& recipe) { return Index{1} << recipe.log2_lanes; }
 Index channels_of_block(SlidingRecipe const& recipe) {
   return recipe.channels_last ? lanes_of(recipe) * recipe.vector : 1;
 }
@@ -69,7 +69,7 @@ DepthwiseFilterSchedule depthwise_filter_schedule(DepthwiseFilterForm const& gra
   SlidingArguments const& window = gradient.parameters.window;
   auto const divisor = [](Index value) { return Divisor(std::max<Index>(1, value)); };
   DepthwiseFilterSchedule schedule;
-  schedule.lanes_shift = recipe.lanes_shift;
+  schedule.log2_lanes = recipe.log2_lanes;
   schedule.channels = static_cast<int>(channels_of(gradient));
   schedule.rows = static_cast<int>(rows_of(gradient));
   schedule.rows_of_part = static_cast<int>(parts_of(rows_of(gradient), recipe.rounds));
@@ -147,14 +147,14 @@ Offer<Problem> depthwise_filter(Problem const& problem, Device const& device) {
   recipe.product = product_recipe(gradient.form);
   SlidingRecipe& sliding = recipe.own.emplace<SlidingRecipe>();
   bool const emulated = device.backend == Backend::emulator;
-  constexpr int most_taps = 7;
-  sliding.taps = p.window.columns.taps <= most_taps ? p.window.columns.taps : 1;
+  constexpr int max_taps = 7;
+  sliding.taps = p.window.columns.taps <= max_taps ? p.window.columns.taps : 1;
   sliding.channels_last = p.gradient_channel == 1 && p.window.image_group == 1;
   sliding.vector = sliding.channels_last ? vector_of(gradient, sliding.taps, emulated) : 1;
   if (emulated && sliding.vector == 1) sliding.taps = 1;  // for the emulator's catalogue
-  sliding.lanes_shift = lanes_shift_of(
-      sliding.channels_last ? channels_of(gradient) / sliding.vector : p.window.columns.outputs, 3,
-      sliding.channels_last ? 5 : 7);
+  sliding.log2_lanes =
+      log2_lanes_of(sliding.channels_last ? channels_of(gradient) / sliding.vector : p.window.columns.outputs,
+                    3, sliding.channels_last ? 5 : 7);
   int const sum_bytes = size_of(recipe.product.sum);
   sliding.shared_bytes = sliding.taps * sliding.vector * threads * sum_bytes;
 

@@ -23,7 +23,7 @@ FilterCopy filter_copy(ConvolutionProblem const& problem) {
   copy.filter.batch_stride = stride[0];
   copy.filter.alignment = std::max(w.alignment, size_of(w.type));
   copy.filter.present = true;
-  copy.repack = repack_of(copy.filter, copy.outer, copy.depth, copy.batch, Along::outer);
+  copy.repack = repack_of(copy.filter, copy.outer, copy.depth, copy.batch, Along::mn);
   return copy;
 }
 

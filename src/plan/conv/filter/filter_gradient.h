@@ -1,4 +1,4 @@
-// Common parts of the sliding filter-gradient kernels depthwise_filter and filter_tiled.
+// Common parts of the sliding filter-gradient kernels depthwise_filter and wgrad_direct.
 #pragma once
 #include "src/plan/conv/form.h"
 #include "src/plan/conv/sliding.h"
@@ -22,9 +22,9 @@ void describe_gradient(Gradient& gradient, ConvolutionForm const& form) {
   SlidingArguments& window = p.window;
   WindowArguments const& all = image.arguments;
   FoundDigit const none;
-  window.rows = window_axis(output('p'), tap_digit(form, 'r'), none, &DigitStep::down, all.top, all.height);
+  window.rows = window_axis(output('p'), tap_digit(form, 'r'), none, &IndexStride::down, all.top, all.height);
   window.columns =
-      window_axis(output('q'), tap_digit(form, 's'), none, &DigitStep::right, all.left, all.width);
+      window_axis(output('q'), tap_digit(form, 's'), none, &IndexStride::right, all.left, all.width);
   window.images = static_cast<int>(output('n').extent);
   window.image_stride = output('n').step.stride;
   window.image_group = all.batch_stride;

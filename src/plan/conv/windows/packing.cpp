@@ -13,7 +13,7 @@ namespace {
 using Problem = ConvolutionProblem;
 
 constexpr int unit = 16, step_bytes = 128, alignment = 256;  // bytes
-constexpr Index most_int = 0x7fffffff;
+constexpr Index max_int = 0x7fffffff;
 
 Index rounded(Index value, Index to) { return (value + to - 1) / to * to; }
 
@@ -217,12 +217,12 @@ void place_in_workspace(PackRecipe& recipe, Problem const& problem, std::size_t 
 std::string packing_violation(Problem const& problem, PackRecipe const& recipe) {
   std::string sentence;
   for_each_packed(problem, recipe, [&](Packed const& packed, auto tensor) {
-    if (packed.places() > most_int)
+    if (packed.places() > max_int)
       sentence = fmt::format("{} pixels of {} to pack; at most {}: split the batch", packed.places(),
-                             name_of(tensor), most_int);
+                             name_of(tensor), max_int);
   });
-  if (problem.w.layout.size() > most_int)
-    sentence = fmt::format("{} elements of the filter; at most {}", problem.w.layout.size(), most_int);
+  if (problem.w.layout.size() > max_int)
+    sentence = fmt::format("{} elements of the filter; at most {}", problem.w.layout.size(), max_int);
   return sentence;
 }
 

@@ -9,7 +9,7 @@
 #include "src/plan/conv/choice.h"
 #include "src/plan/conv/product_choice.h"
 #include "src/plan/conv/windows/packing.h"
-#include "src/plan/conv/windows/tensor_windows.h"
+#include "src/plan/conv/windows/tma_im2col.h"
 #include "src/plan/emulated/contents.h"
 #include "src/plan/emulated/policy.h"
 #include "src/plan/gemm/choice.h"
@@ -105,7 +105,7 @@ class WindowSearch {
       p.epilogue = schedule_of(problem_.epilogue.expression);
       if (!stores_by_engine(p, form)) p.epilogue = EpilogueSchedule::staged;
     }
-    // The staged epilogue finds index digits by division only once per run.
+    // The staged epilogue finds index digits by k_partition only once per run.
     if (windows_.by_digits) p.epilogue = EpilogueSchedule::staged;
     std::string sentence = policy_violation(p, form.a.type, form.b.type, form.sum);
     int const sharing = windows_.image_is_a ? p.cluster_n : p.cluster_m;
@@ -117,27 +117,28 @@ class WindowSearch {
       sentence = fmt::format("needs {} bytes of shared memory per block; {} has {}", shared, device_.gpu.name,
                              device_.gpu.shared_bytes_per_block);
     if (!sentence.empty()) return refuse(sentence);
-    for (Division const& division :
-         divisions_worth_trying(recipe, form, device_.gpu, policy_.partition, !emulated() && is_one()))
-      for (bool const together : {false, true}) try_division(recipe, division, together);
+    for (KPartition const& k_partition :
+         partitions_worth_trying(recipe, form, device_.gpu, policy_.partition, !emulated() && is_one()))
+      for (bool const together : {false, true}) try_partition(recipe, k_partition, together);
   }
 
-  void try_division(GemmRecipe recipe, Division const& division, bool together) {
+  void try_partition(GemmRecipe recipe, KPartition const& k_partition, bool together) {
     // The emulator computes all phases in one launch whenever possible.
-    bool const may = together_violation(problem_, windows_, division.partition).empty();
+    bool const may = together_violation(problem_, windows_, k_partition.partition).empty();
     if (together ? !may : may && emulated()) return;
     GemmPolicy& p = recipe.policy;
     double seconds = packing_seconds_;
     std::size_t flags = 0, partials = 0;
     Volume all;
-    p.whole = !emulated();
+    p.full_tiles = !emulated();
     for (WindowProduct const& part : windows_.parts) {
       CanonicalGemm const& form = part.product;
-      std::string const no = division_violation(recipe, division, form);
+      std::string const no = partition_violation(recipe, k_partition, form);
       if (!no.empty()) return refuse(no);
-      p.whole = p.whole && form.m % (p.block_m * p.cluster_m) == 0 && form.n % (p.block_n * p.cluster_n) == 0;
-      divide(recipe, division, form,
-             emulated() ? emulator::emulated_places : places_of(recipe, form, device_.gpu));
+      p.full_tiles =
+          p.full_tiles && form.m % (p.block_m * p.cluster_m) == 0 && form.n % (p.block_n * p.cluster_n) == 0;
+      divide(recipe, k_partition, form,
+             emulated() ? emulator::emulated_resident_blocks : resident_blocks(recipe, form, device_.gpu));
       Volume volume = volume_of(form, recipe);
       volume.operand_bytes = windows_.operand_bytes;  // overlaps of windows are L2 cache hits
       all = {all.tiles + volume.tiles, all.steps + volume.tiles * volume.steps,
@@ -151,8 +152,8 @@ class WindowSearch {
     if (together) {
       all.steps /= std::max(1.0, all.tiles);
       seconds += seconds_of_launch(recipe, front(), all);
-      Places const places = places_of(windows_, recipe);
-      flags = places.flag_bytes, partials = places.partial_bytes;
+      Phases const phases = phases_of(windows_, recipe);
+      flags = phases.flag_bytes, partials = phases.partial_bytes;
     }
     recipe.flag_bytes = flags;
     recipe.partial_bytes = partials;
@@ -166,7 +167,7 @@ class WindowSearch {
       return refuse(
           fmt::format("needs {} bytes of workspace; at most {}", workspace, options_.max_workspace));
     // Stream-K is unmeasured here: require a predicted gain of 5 %.
-    double const share = division.partition == Partition::stream_k ? 0.95 : 1.0;
+    double const share = k_partition.partition == Partition::stream_k ? 0.95 : 1.0;
     if (!best_.takes(recipe.predicted_seconds, share)) return;
     made.product = recipe;
     made.stepwise = windows_.image_is_a;  // one tap per step

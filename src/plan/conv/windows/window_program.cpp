@@ -10,7 +10,7 @@
 
 #include "src/ops/number_types.h"
 #include "src/plan/conv/windows/packing.h"
-#include "src/plan/conv/windows/tensor_windows.h"
+#include "src/plan/conv/windows/tma_im2col.h"
 #include "src/plan/emulated/policy.h"
 #include "src/plan/gemm/model.h"
 #include "src/plan/gemm/parameters.h"
@@ -27,11 +27,11 @@ struct Sources {
   std::string a, b;
 };
 Sources sources_of(DataType a, DataType b, bool image_is_a, Along along_of_a, Along along_of_b) {
-  auto const along = [](Along of) { return of == Along::depth ? "depth" : "outer"; };
+  auto const along = [](Along of) { return of == Along::k ? "k" : "mn"; };
   if (image_is_a)
     return {fmt::format("ImageSource<{}, Along::{}>", name_of(a), along(along_of_a)),
             fmt::format("FilterSource<{}, Along::{}>", name_of(b), along(along_of_b))};
-  return {SourceTraits{a, Along::outer, 1, true}.print(),
+  return {SourceTraits{a, Along::mn, 1, true}.print(),
           fmt::format("ImageSource<{}, Along::{}>", name_of(b), along(along_of_b))};
 }
 
@@ -89,7 +89,7 @@ struct WindowLaunch {
   void fill(TensorArguments& to, WindowProduct const& part, program::Run const& run) const {
     CanonicalGemm const& form = part.product;
     if (form.k > 0)
-      to.map = run.encode(tiled_tensor(form.a, filter.of(run), form.m, form.k, 1, Along::outer, a));
+      to.map = run.encode(tiled_tensor(form.a, filter.of(run), form.m, form.k, 1, Along::mn, a));
   }
 
   void fill_result(TensorArguments& to, WindowProduct const& part, program::Run const& run) const {
@@ -205,21 +205,22 @@ class WindowProgram {
         windows.image_is_a
             ? sources_of(form.a.type, front.product.b.type, true, windows.along_of_a, windows.along_of_b)
             : sources_of(front.product.a.type, form.b.type, false, windows.along_of_a, windows.along_of_b);
-    ProductParts parts{.headers = {"conv/tensor_windows.h"},
+    ProductParts parts{.headers = {"conv/tma_im2col.h"},
                        .a = sources.a,
                        .b = sources.b,
                        .epilogue = epilogue_text(front.product),
                        .destination = destination_text(front.product, launch_->recipe),
                        .parameter_bytes = parameter_bytes};
     if (together()) {
-      parts.headers.push_back("conv/places_walk.h");
-      parts.walk = fmt::format("cosmati::WalkOfPlaces<cosmati::ComposedTraits, {}>", windows.parts.size());
+      parts.headers.push_back("conv/phase_scheduler.h");
+      parts.scheduler =
+          fmt::format("cosmati::PhaseScheduler<cosmati::ComposedTraits, {}>", windows.parts.size());
     }
     if (windows.by_digits) {
-      parts.headers.push_back("conv/digit_destination.h");
+      parts.headers.push_back("conv/conv_destination.h");
       parts.epilogue = epilogue_text(form);
-      parts.destination = fmt::format("DigitDestination<{}, {}, Along::{}>", name_of(form.d.type),
-                                      form.d.width, windows.along_m ? "outer" : "depth");
+      parts.destination = fmt::format("ConvDestination<{}, {}, Along::{}>", name_of(form.d.type),
+                                      form.d.width, windows.along_m ? "mn" : "k");
     }
     return product_kernel(front.product, launch_->recipe, plan_.problem.epilogue.expression, parts);
   }
@@ -242,31 +243,31 @@ class WindowProgram {
   // The grid for `tiles` parts of the result's tiles.
   Index blocks_of(Index tiles) const {
     GemmPolicy const& p = launch_->recipe.policy;
-    return std::min(tiles, made_.is_emulated() ? Index{emulator::emulated_places}
-                                               : places_of_clusters(p, plan_.device.gpu));
+    return std::min(tiles, made_.is_emulated() ? Index{emulator::emulated_resident_blocks}
+                                               : resident_clusters(p, plan_.device.gpu));
   }
 
   template <class Parameters>
   void add_launches(std::size_t kernel) {
     constexpr bool on_host = std::is_same_v<decltype(Parameters::epilogue), HostEpilogueArguments>;
-    constexpr bool has_places = std::is_same_v<decltype(Parameters::a), ImageArguments> &&
+    constexpr bool has_phases = std::is_same_v<decltype(Parameters::a), ImageArguments> &&
                                 (on_host || std::is_same_v<decltype(Parameters::d), DigitArguments>);
     GemmRecipe const& recipe = launch_->recipe;
     GemmPolicy const& p = recipe.policy;
-    if constexpr (has_places)
+    if constexpr (has_phases)
       if (together()) {
-        Places const places = places_of(launch_->windows, recipe);
+        Phases const phases = phases_of(launch_->windows, recipe);
         int const of_cluster = on_host ? 1 : p.cluster_m * p.cluster_n * p.cluster_k;
-        add_places<Parameters>(kernel, places, blocks_of(places.blocks * of_cluster));
+        add_phases<Parameters>(kernel, phases, blocks_of(phases.blocks * of_cluster));
         return;
       }
     for (std::size_t i = 0; i < launch_->windows.parts.size(); ++i) {
       Index const tiles = tiles_of(p, launch_->windows.parts[i].product) * recipe.splits;
-      if constexpr (on_host && has_places) {  // the emulator has only the kernel for several phases
-        Places one;
+      if constexpr (on_host && has_phases) {  // the emulator has only the kernel for several phases
+        Phases one;
         one.list.push_back({i});
         one.blocks = tiles;
-        add_places<Parameters>(kernel, one, blocks_of(tiles));
+        add_phases<Parameters>(kernel, one, blocks_of(tiles));
       } else {
         Index const fixed = on_host ? 0 : recipe.stream_blocks;
         made_.launch<Parameters>(kernel,
@@ -279,19 +280,19 @@ class WindowProgram {
   }
 
   template <class Parameters>
-  void add_places(std::size_t kernel, Places const& places, Index blocks) {
-    using All = PlacesParameters<Parameters, most_places_of_launch>;
+  void add_phases(std::size_t kernel, Phases const& phases, Index blocks) {
+    using All = PhasesParameters<Parameters, max_phases_of_launch>;
     // Passes only as many entries of the parameter array as the plan has phases.
-    std::size_t const absent = made_.is_emulated() ? 0 : most_places_of_launch - places.list.size();
+    std::size_t const absent = made_.is_emulated() ? 0 : max_phases_of_launch - phases.list.size();
     made_.launch<All>(
         kernel, {blocks},
-        [launch = launch_, places](program::Run const& run, All& to) {
-          to.blocks = static_cast<int>(places.blocks);
-          for (Place const& place : places.list) {
-            Parameters& own = to.place[to.count];
-            launch->fill(own, launch->windows.parts[place.form], run);
-            own.schedule = schedule_of(own.schedule, place);
-            to.first_block[to.count++] = place.first_block;
+        [launch = launch_, phases](program::Run const& run, All& to) {
+          to.blocks = static_cast<int>(phases.blocks);
+          for (Phase const& phase : phases.list) {
+            Parameters& own = to.phase[to.count];
+            launch->fill(own, launch->windows.parts[phase.form], run);
+            own.schedule = schedule_of(own.schedule, phase);
+            to.first_block[to.count++] = phase.first_block;
           }
         },
         sizeof(All) - absent * sizeof(Parameters));
@@ -306,8 +307,7 @@ class WindowProgram {
 }  // namespace
 
 program::KernelSpec emulated_window_kernel(DataType type, bool image_is_a, Along along_of_b) {
-  Sources const sources =
-      sources_of(type, type, image_is_a, image_is_a ? Along::depth : Along::outer, along_of_b);
+  Sources const sources = sources_of(type, type, image_is_a, image_is_a ? Along::k : Along::mn, along_of_b);
   GemmPolicy const policy =
       emulator::emulated_policy(MainLoop::warp_specialized, Multiply::wgmma, size_of(type));
   return {.entry = "warp_specialized_kernel",
@@ -315,7 +315,7 @@ program::KernelSpec emulated_window_kernel(DataType type, bool image_is_a, Along
               ProductKernelTraits{policy, sources.a, sources.b, is_int8(type) ? DataType::s32 : DataType::f32,
                                   "HostEpilogue", "HostDestination"}
                   .print(),
-          .walk = image_is_a ? "WalkOfPlaces" : "",
+          .scheduler = image_is_a ? "PhaseScheduler" : "",
           .threads = static_cast<unsigned>(policy.threads())};
 }
 

@@ -28,10 +28,9 @@ WinogradMatrix matrix(Index lines, Index places, Index pitch, Index pitch_lines,
   made.pitch = pitch;
   made.matrix_pitch = pitch * pitch_lines;
   Index const runs = parts(places, width);
-  made.lanes_shift = 0;
-  while ((1 << made.lanes_shift) < winograd_threads && (Index{1} << made.lanes_shift) < runs)
-    ++made.lanes_shift;
-  made.blocks_of_line = Divisor(std::max<Index>(1, parts(runs, Index{1} << made.lanes_shift)));
+  made.log2_lanes = 0;
+  while ((1 << made.log2_lanes) < winograd_threads && (Index{1} << made.log2_lanes) < runs) ++made.log2_lanes;
+  made.blocks_of_line = Divisor(std::max<Index>(1, parts(runs, Index{1} << made.log2_lanes)));
   return made;
 }
 
@@ -88,7 +87,7 @@ SlidingForm winograd_form(Problem const& problem) {
 
 Index winograd_blocks(WinogradMatrix const& matrix, int width) {
   if (matrix.lines == 0 || matrix.places == 0) return 0;
-  Index const lanes = Index{1} << matrix.lanes_shift, others = winograd_threads / lanes;
+  Index const lanes = Index{1} << matrix.log2_lanes, others = winograd_threads / lanes;
   return parts(matrix.places, width * lanes) * parts(matrix.lines, others);
 }
 
@@ -110,11 +109,11 @@ WinogradFilterParameters filter_parameters(SlidingForm const& form, WinogradReci
   return made;
 }
 
-DigitSteps winograd_tiles(SlidingForm const& form, WinogradRecipe const& recipe, Index images,
-                          Index image_stride) {
+IndexStrides winograd_tiles(SlidingForm const& form, WinogradRecipe const& recipe, Index images,
+                            Index image_stride) {
   ProductIndex const& pixels = form.form.image_outer();
   Index extent[3];
-  DigitStep step[3];
+  IndexStride step[3];
   for (std::size_t i = 0; i < 3; ++i) {
     extent[i] = 1;
     switch (pixels[i].letter) {

@@ -45,8 +45,8 @@ WinogradImageParameters image_parameters(SlidingForm const& form, WinogradRecipe
 WinogradMatrix sums_matrix(SlidingForm const& form, WinogradRecipe const& recipe, Index images,
                            std::byte* workspace);
 // Returns the tiles of `images` images whose numbers in the digit are `image_stride` apart.
-DigitSteps winograd_tiles(SlidingForm const& form, WinogradRecipe const& recipe, Index images,
-                          Index image_stride);
+IndexStrides winograd_tiles(SlidingForm const& form, WinogradRecipe const& recipe, Index images,
+                            Index image_stride);
 
 // All parameters except epilogue and destination.
 template <class Parameters>

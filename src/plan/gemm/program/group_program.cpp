@@ -202,7 +202,7 @@ program::KernelSpec group_kernel(Plan<Problem> const& plan, CanonicalGemm const&
   return product_kernel(common, recipe, plan.problem.members.front().epilogue.expression,
                         {.headers = {"gemm/group.h"},
                          .entry = "grouped_gemm_kernel",
-                         .walk = "cosmati::WalkOfGroup<cosmati::ComposedTraits>",
+                         .scheduler = "cosmati::GroupScheduler<cosmati::ComposedTraits>",
                          .a = source(common.a, recipe.a),
                          .b = source(common.b, recipe.b),
                          .epilogue = epilogue_text(common),
@@ -261,7 +261,7 @@ program::Program make(Plan<Problem> const& plan, GroupRecords made) {
         }));
   }
   Index const resident =
-      emulated ? emulator::emulated_places : places_of_clusters(recipe.policy, plan.device.gpu);
+      emulated ? emulator::emulated_resident_blocks : resident_clusters(recipe.policy, plan.device.gpu);
   program.steps.push_back(program::launch_of<GroupArguments>(
       program.main, {specialized ? std::min(tiles * recipe.policy.cluster(), resident) : tiles},
       [bytes, count](program::Run const& run, GroupArguments& to) {

@@ -54,14 +54,14 @@ int width_in_emulator(GemmRecipe const& recipe, DataType type, bool deep) {
 }  // namespace
 
 std::string SourceTraits::print() const {
-  char const* const name = along == Along::depth ? "depth" : "outer";
+  char const* const name = along == Along::k ? "k" : "mn";
   if (!by_tma) return fmt::format("StridedSource<{}, Along::{}, {}>", name_of(type), name, width);
   return fmt::format("TensorSource<{}, Along::{}{}{}>", name_of(type), name, maps.empty() ? "" : ", ", maps);
 }
 
 std::string ProductKernelTraits::print() const {
   return fmt::format("{}<GemmPolicy{{{}}},\n{}, {}, {},\n{},\n{}>",
-                     is_specialized(policy) ? "WarpSpecializedTraits" : "GemmTraits", initialiser(policy), a,
+                     is_specialized(policy) ? "WarpSpecializedTraits" : "GemmTraits", initializer(policy), a,
                      b, name_of(sum), epilogue, destination);
 }
 
@@ -74,10 +74,10 @@ std::string epilogue_text(CanonicalGemm const& form) {
 
 std::string destination_text(CanonicalGemm const& form, GemmRecipe const& recipe, std::string const& maps) {
   bool const specialized = is_specialized(recipe.policy);
-  std::string along = specialized && direction_of_result(form) == Along::outer ? ", Along::outer" : "";
+  std::string along = specialized && direction_of_result(form) == Along::mn ? ", Along::mn" : "";
   if (!specialized || !stores_by_engine(recipe.policy, form))
     return fmt::format("StridedDestination<{}, {}{}>", name_of(form.d.type), recipe.result_width, along);
-  if (along.empty() && !maps.empty()) along = ", Along::depth";
+  if (along.empty() && !maps.empty()) along = ", Along::k";
   return fmt::format("TensorDestination<{}{}{}{}>", name_of(form.d.type), along, maps.empty() ? "" : ", ",
                      maps);
 }
@@ -91,7 +91,7 @@ program::KernelSpec product_kernel(CanonicalGemm const& form, GemmRecipe const& 
                              .traits = ProductKernelTraits{recipe.policy, parts.a, parts.b, recipe.sum,
                                                            parts.epilogue, parts.destination}
                                            .print(),
-                             .walk = specialized ? parts.walk : "",
+                             .scheduler = specialized ? parts.scheduler : "",
                              .asserted = {{"sizeof(ComposedTraits::Params)", parts.parameter_bytes},
                                           {"sizeof(ComposedTraits::SharedStorage)", shared}},
                              .starts_early = specialized,
@@ -115,13 +115,13 @@ program::KernelSpec emulated_product_kernel(GemmRecipe const& recipe, DataType a
                                             std::string const& maps, bool in_group) {
   bool const specialized = is_specialized(recipe.policy);
   bool const by_tma = specialized && !recipe.a.by_threads && !recipe.b.by_threads;
-  bool const deep = recipe.a.along == Along::depth && recipe.b.along == Along::depth;
+  bool const deep = recipe.a.along == Along::k && recipe.b.along == Along::k;
   int const width = width_in_emulator(recipe, a, deep || !in_group);
   GemmPolicy const policy = policy_in_emulator(recipe, a);
   // A tiled kernel for groups treats single-element operands as K-major, whatever their layout is.
   bool const as_deep = in_group && !specialized;
   auto const source = [&](DataType type, OperandAccess const& access) {
-    return SourceTraits{type, as_deep ? Along::depth : access.along, width, by_tma, maps}.print();
+    return SourceTraits{type, as_deep ? Along::k : access.along, width, by_tma, maps}.print();
   };
   return {.entry = specialized ? "warp_specialized_kernel"
                    : in_group  ? "grouped_gemm_kernel"
@@ -129,7 +129,7 @@ program::KernelSpec emulated_product_kernel(GemmRecipe const& recipe, DataType a
           .traits = ProductKernelTraits{policy, source(a, recipe.a), source(b, recipe.b), recipe.sum,
                                         "HostEpilogue", "HostDestination"}
                         .print(),
-          .walk = specialized && in_group ? "WalkOfGroup" : "",
+          .scheduler = specialized && in_group ? "GroupScheduler" : "",
           .threads = static_cast<unsigned>(policy.threads())};
 }
 

@@ -11,7 +11,7 @@ namespace cosmati::plan {
 // TensorSource, which TMA loads through maps of the type `maps` (empty: its own), or StridedSource.
 struct SourceTraits {
   DataType type = DataType::f32;
-  Along along = Along::depth;
+  Along along = Along::k;
   int width = 1;
   bool by_tma = false;
   std::string maps = {};
@@ -36,7 +36,7 @@ std::string destination_text(CanonicalGemm const& form, GemmRecipe const& recipe
 struct ProductParts {
   std::vector<std::string> headers = {};  // after that of the main loop
   std::string entry = "gemm_kernel";      // if the main loop is not warp_specialized
-  std::string walk = {};                  // if it is
+  std::string scheduler = {};             // if it is
   std::string a = {}, b = {}, epilogue = {}, destination = {};
   std::size_t parameter_bytes = 0;
 };

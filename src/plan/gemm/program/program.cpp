@@ -57,7 +57,7 @@ struct ProductLaunch {
     return tiled_tensor(operand.form, data, operand.outer, form.k, batch, operand.access.along, operand.box);
   }
   program::TiledTensor tensor_of_result(void const* data, Index batch) const {
-    bool const along_n = direction_of_result(form) == Along::depth;
+    bool const along_n = direction_of_result(form) == Along::k;
     return tiled_tensor(form.d, data, form.m, form.n, batch, along_n,
                         along_n ? store->columns : tensor_store_rows,
                         along_n ? tensor_store_rows : store->columns);
@@ -115,7 +115,7 @@ struct ProductLaunch {
     }
     if (store) to.model[2] = run.encode(tensor_of_result(any_address, 1));
     to.pointers[2] = static_cast<void* const*>(d(run));
-    for (int i = 0; i < most_mapped_operands; ++i) to.maps[i] = maps(run, i);
+    for (int i = 0; i < max_mapped_operands; ++i) to.maps[i] = maps(run, i);
   }
 };
 
@@ -212,7 +212,7 @@ class ProductProgram {
     }
     if (recipe_.stream_blocks > 0) return {recipe_.stream_blocks};
     Index const resident =
-        emulated_ ? emulator::emulated_places : places_of_clusters(recipe_.policy, plan_.device.gpu);
+        emulated_ ? emulator::emulated_resident_blocks : resident_clusters(recipe_.policy, plan_.device.gpu);
     return {std::min(blocks_of_matrix() * batch, resident)};
   }
   Index blocks_of_matrix() const {
@@ -221,7 +221,7 @@ class ProductProgram {
 
   void add_launches(ProductLaunch launch) {
     Index const most = specialized_ ? std::max<Index>(1, 0x7fffffff / blocks_of_matrix())
-                                    : Index{plan::grid_of(recipe_, form_).most_batch};
+                                    : Index{plan::grid_of(recipe_, form_).max_batch};
     std::size_t const scalars = launch.scalars;
     auto const shared = std::make_shared<ProductLaunch const>(std::move(launch));
     with_product_parameters(emulated_, recipe_, form_, scalars, [&]<class Parameters>(Parameters const&) {

@@ -12,27 +12,27 @@ inline long long stride_bytes(Index stride, Index extent, int element_bytes) {
 }
 
 // A batch of (rows, columns) matrices that are contiguous along the columns or along the rows: boxes of
-// `box_neighbours` by `box_lines` of one matrix, swizzled over the bytes of box_neighbours.
+// `box_neighbors` by `box_lines` of one matrix, swizzled over the bytes of box_neighbors.
 inline program::TiledTensor tiled_tensor(MatrixForm const& matrix, void const* data, Index rows,
-                                         Index columns, Index batch, bool along_columns, int box_neighbours,
+                                         Index columns, Index batch, bool along_columns, int box_neighbors,
                                          int box_lines) {
   int const size = size_of(matrix.type);
-  Index const neighbours = along_columns ? columns : rows, lines = along_columns ? rows : columns;
+  Index const neighbors = along_columns ? columns : rows, lines = along_columns ? rows : columns;
   Index const line_stride = along_columns ? matrix.row_stride : matrix.column_stride;
   return {
       .address = const_cast<void*>(data),
       .rank = 3,
       .element_bytes = size,
-      .extent = {neighbours, lines, batch},
+      .extent = {neighbors, lines, batch},
       .stride = {0, stride_bytes(line_stride, lines, size), stride_bytes(matrix.batch_stride, batch, size)},
-      .box = {box_neighbours, box_lines, 1},
-      .swizzle_bytes = box_neighbours * size};
+      .box = {box_neighbors, box_lines, 1},
+      .swizzle_bytes = box_neighbors * size};
 }
 
 // An operand, of (outer, depth) matrices.
 inline program::TiledTensor tiled_tensor(MatrixForm const& operand, void const* data, Index outer,
                                          Index depth, Index batch, Along along, TensorBox const& box) {
-  return tiled_tensor(operand, data, outer, depth, batch, along == Along::depth, box.row, box.slice_rows);
+  return tiled_tensor(operand, data, outer, depth, batch, along == Along::k, box.row, box.slice_rows);
 }
 
 }  // namespace cosmati::plan

@@ -2,9 +2,9 @@
 #pragma once
 #include <algorithm>
 
-#include "cosmati/conv/digit_destination.h"
+#include "cosmati/conv/conv_destination.h"
 #include "cosmati/conv/direct.h"
-#include "cosmati/conv/places.h"
+#include "cosmati/conv/phases.h"
 #include "cosmati/conv/window_source.h"
 #include "cosmati/gemm/kernel.h"
 #include "reference/epilogue.h"
@@ -74,7 +74,7 @@ using ConvolutionHostParameters =
                    ConvolutionHostDestination::Arguments>;
 
 // A single product is one phase.
-using ConvolutionHostPlaces = PlacesParameters<ConvolutionHostParameters, most_places_of_launch>;
+using ConvolutionHostPhases = PhasesParameters<ConvolutionHostParameters, max_phases_of_launch>;
 
 template <GemmPolicy policy, class SourceA, class SourceB, class Sum>
 void add_product(KernelTable& table, plan::WindowSourceTraits const& a, plan::WindowSourceTraits const& b) {
@@ -82,13 +82,13 @@ void add_product(KernelTable& table, plan::WindowSourceTraits const& a, plan::Wi
       GemmTraits<policy, SourceA, SourceB, Sum, ConvolutionHostEpilogue, ConvolutionHostDestination>;
   plan::KernelTypes const types = plan::emulated_types(type_of<Sum>());
   program::KernelSpec const spec{
-      .entry = "gemm_of_places_kernel",
+      .entry = "gemm_of_phases_kernel",
       .traits = plan::ProductTraits{policy, a, b, types.sum, types.epilogue, types.destination}.print(),
-      .places = most_places_of_launch};
+      .phases = max_phases_of_launch};
   table[spec.key()] = [](Grid grid, int, unsigned, void const* parameters, int host_threads) {
-    launch_kernel<&gemm_of_places_kernel<Traits, most_places_of_launch>>(
+    launch_kernel<&gemm_of_phases_kernel<Traits, max_phases_of_launch>>(
         grid, Traits::threads, sizeof(typename Traits::SharedStorage),
-        *static_cast<ConvolutionHostPlaces const*>(parameters), host_threads);
+        *static_cast<ConvolutionHostPhases const*>(parameters), host_threads);
   };
 }
 
@@ -102,16 +102,16 @@ void add_alike(KernelTable& table) {
 }
 template <GemmPolicy policy, DataType type, class Element, class Sum>
 void add_narrow(KernelTable& table) {
-  add_alike<policy, type, Element, Sum, Along::depth, 1, DepthDigits::stepwise>(table);
-  add_alike<policy, type, Element, Sum, Along::depth, 1, DepthDigits::each>(table);
+  add_alike<policy, type, Element, Sum, Along::k, 1, DepthDigits::stepwise>(table);
+  add_alike<policy, type, Element, Sum, Along::k, 1, DepthDigits::each>(table);
 }
 // With 16-byte runs: along m and n, or along k with one tap per step.
 template <GemmPolicy policy, DataType type, class Element, class Sum>
 void add_all_widths(KernelTable& table) {
   constexpr int full = 16 / static_cast<int>(sizeof(Element));
   add_narrow<policy, type, Element, Sum>(table);
-  add_alike<policy, type, Element, Sum, Along::outer, full, DepthDigits::each>(table);
-  add_alike<policy, type, Element, Sum, Along::depth, full, DepthDigits::stepwise>(table);
+  add_alike<policy, type, Element, Sum, Along::mn, full, DepthDigits::each>(table);
+  add_alike<policy, type, Element, Sum, Along::k, full, DepthDigits::stepwise>(table);
 }
 
 }  // namespace cosmati::emulator

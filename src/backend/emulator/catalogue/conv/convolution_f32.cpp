@@ -10,9 +10,9 @@ void add(KernelTable& table) {
   constexpr auto stepwise = DepthDigits::stepwise;
   add_all_widths<policy, DataType::f32, f32, f32>(table);
   // Loads single elements of a along m and runs of b along n; each step is one tap.
-  add_product<policy, WindowSource<f32, Along::outer, 1, stepwise, true>,
-              WindowSource<f32, Along::outer, 4, stepwise, false>, f32>(
-      table, {DataType::f32, Along::outer, 1, true, true}, {DataType::f32, Along::outer, 4, true, false});
+  add_product<policy, WindowSource<f32, Along::mn, 1, stepwise, true>,
+              WindowSource<f32, Along::mn, 4, stepwise, false>, f32>(
+      table, {DataType::f32, Along::mn, 1, true, true}, {DataType::f32, Along::mn, 4, true, false});
 }
 
 }  // namespace

@@ -15,9 +15,9 @@ void add_products(KernelTable& table) {
 void add_direct(KernelTable& table) {
   for_sums([&]<class Sum>(Sum) {
     using Traits = DirectTraits<Sum, Sum, Sum, ConvolutionHostEpilogue, ConvolutionHostDestination>;
-    add_kernel<&direct_of_places_kernel<Traits, most_places_of_launch>, ConvolutionHostPlaces>(
-        table, "direct_of_places_kernel", plan::DirectTraits{plan::emulated_types(type_of<Sum>())}.print(),
-        most_places_of_launch);
+    add_kernel<&direct_of_phases_kernel<Traits, max_phases_of_launch>, ConvolutionHostPhases>(
+        table, "direct_of_phases_kernel", plan::DirectTraits{plan::emulated_types(type_of<Sum>())}.print(),
+        max_phases_of_launch);
   });
 }
 

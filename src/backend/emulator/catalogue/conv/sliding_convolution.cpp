@@ -13,13 +13,13 @@ template <class Sum, bool channels_last, int vector, int taps, int tap_step, boo
 void add_depthwise(KernelTable& table) {
   using Traits = DepthwiseTraits<Sum, Sum, Sum, ConvolutionHostEpilogue, ConvolutionHostDestination,
                                  channels_last, vector, taps, 1, tap_step, uneven>;
-  add_kernel<&depthwise_of_places_kernel<Traits, most_places_in_turn>,
-             PlacesInTurn<typename Traits::Params, most_places_in_turn>>(
-      table, "depthwise_of_places_kernel",
+  add_kernel<&depthwise_of_phases_kernel<Traits, max_phases_in_turn>,
+             PhasesInTurn<typename Traits::Params, max_phases_in_turn>>(
+      table, "depthwise_of_phases_kernel",
       plan::DepthwiseTraits{plan::emulated_types(type_of<Sum>()), channels_last, vector, taps, 1, tap_step,
                             uneven}
           .print(),
-      most_places_in_turn);
+      max_phases_in_turn);
 }
 
 template <class Sum, bool swapped, int taps, int output_step, int tap_step, bool uneven>
@@ -27,14 +27,14 @@ void add_tiles(KernelTable& table) {
   using Traits = DirectTiledTraits<plan::emulated_direct_tile, plan::emulated_direct_threads, Sum, Sum, Sum,
                                    ConvolutionHostEpilogue, ConvolutionHostDestination, swapped, taps,
                                    output_step, tap_step, uneven>;
-  add_kernel<&direct_tiled_of_places_kernel<Traits, most_places_in_turn>,
-             PlacesInTurn<typename Traits::Params, most_places_in_turn>>(
-      table, "direct_tiled_of_places_kernel",
+  add_kernel<&direct_tiled_of_phases_kernel<Traits, max_phases_in_turn>,
+             PhasesInTurn<typename Traits::Params, max_phases_in_turn>>(
+      table, "direct_tiled_of_phases_kernel",
       plan::DirectTiledTraits{plan::emulated_direct_tile, plan::emulated_direct_threads,
                               plan::emulated_types(type_of<Sum>()), swapped, taps, output_step, tap_step,
                               uneven}
           .print(),
-      most_places_in_turn);
+      max_phases_in_turn);
 }
 
 template <class Sum, bool swapped>

@@ -16,7 +16,7 @@ void add(KernelTable& table) {
 }
 template <class Bits>
 void add_single(KernelTable& table) {
-  add<Bits, Along::depth, 1>(table), add<Bits, Along::outer, 1>(table);
+  add<Bits, Along::k, 1>(table), add<Bits, Along::mn, 1>(table);
 }
 
 }  // namespace
@@ -24,7 +24,7 @@ void add_single(KernelTable& table) {
 void add_unrolling(KernelTable& table) {
   add_single<unsigned char>(table), add_single<unsigned short>(table);
   add_single<unsigned>(table), add_single<unsigned long long>(table);
-  add<unsigned, Along::depth, 4>(table);
+  add<unsigned, Along::k, 4>(table);
 }
 
 }  // namespace cosmati::emulator

@@ -1,6 +1,6 @@
 // The emulator's convolutions with im2col by TMA.
-#include "cosmati/conv/places_walk.h"
-#include "cosmati/conv/tensor_windows.h"
+#include "cosmati/conv/phase_scheduler.h"
+#include "cosmati/conv/tma_im2col.h"
 #include "cosmati/gemm/warp_specialized.h"
 #include "src/backend/emulator/catalogue/conv/convolution_catalogue.h"
 #include "src/plan/conv/windows/window_program.h"
@@ -25,20 +25,20 @@ void add(KernelTable& table, program::KernelSpec const& spec) {
 template <class Element, Along along, class Sum>
 void add_phases(KernelTable& table, DataType type) {
   using Own = Traits<ImageSource<Element>, FilterSource<Element, along>, Sum>;
-  using Walk = WalkOfPlaces<Own, most_places_of_launch>;
-  add<&warp_specialized_kernel<Own, Walk>, Own, typename Walk::Launch>(
+  using Scheduler = PhaseScheduler<Own, max_phases_of_launch>;
+  add<&warp_specialized_kernel<Own, Scheduler>, Own, typename Scheduler::Launch>(
       table, plan::emulated_window_kernel(type, true, along));
 }
 
 }  // namespace
 
 void add_window_products(KernelTable& table) {
-  add_phases<f16, Along::depth, f32>(table, DataType::f16);
-  add_phases<f16, Along::outer, f32>(table, DataType::f16);
-  add_phases<s8, Along::depth, s32>(table, DataType::s8);
-  using OfFilter = Traits<TensorSource<f16, Along::outer>, ImageSource<f16, Along::outer>, f32>;
+  add_phases<f16, Along::k, f32>(table, DataType::f16);
+  add_phases<f16, Along::mn, f32>(table, DataType::f16);
+  add_phases<s8, Along::k, s32>(table, DataType::s8);
+  using OfFilter = Traits<TensorSource<f16, Along::mn>, ImageSource<f16, Along::mn>, f32>;
   add<&warp_specialized_kernel<OfFilter>, OfFilter, typename OfFilter::Params>(
-      table, plan::emulated_window_kernel(DataType::f16, false, Along::outer));
+      table, plan::emulated_window_kernel(DataType::f16, false, Along::mn));
 }
 
 }  // namespace cosmati::emulator

@@ -116,7 +116,7 @@ void add_gemm(KernelTable& table) {
 // Operands of either major.
 template <GemmPolicy policy, class ElementA, class ElementB, class Sum, int width>
 void add_directions(KernelTable& table) {
-  constexpr Along outer = Along::outer, depth = Along::depth;
+  constexpr Along outer = Along::mn, depth = Along::k;
   using OuterA = StridedSource<ElementA, outer, width>;
   using DeepA = StridedSource<ElementA, depth, width>;
   using OuterB = StridedSource<ElementB, outer, width>;

@@ -6,7 +6,7 @@
 namespace cosmati::emulator {
 namespace {
 
-constexpr Along outer = Along::outer, depth = Along::depth;
+constexpr Along outer = Along::mn, depth = Along::k;
 
 template <MainLoop main_loop, Multiply multiply, class Element, int width>
 void add_tiles(KernelTable& table) {
@@ -22,8 +22,8 @@ void add_wgmma(KernelTable& table) {
   using Kernel = WgmmaKernel<TensorSource<bf16, along_a, TensorMapOfProblem>,
                              TensorSource<bf16, depth, TensorMapOfProblem>, f32>;
   using Traits = typename Kernel::Traits;
-  add_clusters<&warp_specialized_kernel<Traits, WalkOfGroup<Traits>>, Traits, GroupArguments>(
-      table, Kernel::spec("WalkOfGroup"));
+  add_clusters<&warp_specialized_kernel<Traits, GroupScheduler<Traits>>, Traits, GroupArguments>(
+      table, Kernel::spec("GroupScheduler"));
 }
 
 }  // namespace

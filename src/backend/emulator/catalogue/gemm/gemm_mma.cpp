@@ -17,7 +17,7 @@ void add_any(KernelTable& table) {
 // 8-bit operands must be K-major.
 template <class ElementA, class ElementB, class Sum>
 void add_deep(KernelTable& table) {
-  constexpr Along depth = Along::depth;
+  constexpr Along depth = Along::k;
   constexpr GemmPolicy own = policy<ElementA>;
   add_gemm<own, StridedSource<ElementA, depth, 1>, StridedSource<ElementB, depth, 1>, Sum>(table);
   add_gemm<own, StridedSource<ElementA, depth, 16>, StridedSource<ElementB, depth, 16>, Sum>(table);

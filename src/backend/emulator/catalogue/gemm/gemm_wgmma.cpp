@@ -4,7 +4,7 @@
 namespace cosmati::emulator {
 namespace {
 
-constexpr Along outer = Along::outer, depth = Along::depth;
+constexpr Along outer = Along::mn, depth = Along::k;
 
 template <class A, class B, class Sum, Partition partition = Partition::split_k>
 void add(KernelTable& table) {

@@ -20,8 +20,10 @@ struct WgmmaKernel {
   static constexpr GemmPolicy policy = emulated_policy(
       MainLoop::warp_specialized, Multiply::wgmma, static_cast<int>(sizeof(typename A::Element)), partition);
   using Traits = WarpSpecializedTraits<policy, A, B, Sum, HostEpilogue, HostDestination>;
-  static program::KernelSpec spec(char const* walk = "") {
-    return {.entry = "warp_specialized_kernel", .traits = printed_traits<policy, A, B, Sum>(), .walk = walk};
+  static program::KernelSpec spec(char const* scheduler = "") {
+    return {.entry = "warp_specialized_kernel",
+            .traits = printed_traits<policy, A, B, Sum>(),
+            .scheduler = scheduler};
   }
 };
 

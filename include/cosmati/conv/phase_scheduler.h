@@ -1,0 +1,71 @@
+// The tiles of a block in warp_specialized_kernel: like TileScheduler (gemm/persistent.h), but over the
+// phases of a strided data gradient, those with the longest sums first.
+#pragma once
+#include "cosmati/conv/phases_arguments.h"
+#include "cosmati/gemm/persistent.h"
+
+namespace cosmati {
+
+// first_block counts clusters; launch.blocks is the number of clusters with a tile, or with split-K with a
+// part of one.
+template <class Traits, int most>
+class PhaseScheduler {
+  static constexpr GemmPolicy policy = Traits::policy;
+  static constexpr int cluster = policy.cluster();
+  static constexpr bool splits_k = policy.partition == Partition::split_k;
+  static_assert(policy.partition != Partition::stream_k, "stream-K ranges of steps cannot span phases");
+
+ public:
+  using Launch = PhasesParameters<typename Traits::Params, most>;
+
+  COSMATI_DEVICE PhaseScheduler(Launch const& launch, ClusterPlace place)
+      : launch_(launch), place_(place), index_(arch::block_x() / cluster) {
+    find();
+  }
+  COSMATI_DEVICE static void prefetch(Launch const&) {}  // the first maps are not known yet
+
+  COSMATI_DEVICE typename Traits::Params const& problem() const { return launch_.phase[number_]; }
+  COSMATI_DEVICE bool more() const { return index_ < launch_.blocks; }
+  COSMATI_DEVICE bool is_last() const { return index_ + arch::grid_x() / cluster >= launch_.blocks; }
+  COSMATI_DEVICE void advance() {
+    index_ += arch::grid_x() / cluster;
+    find();
+  }
+
+  COSMATI_DEVICE StepRange steps() const { return steps_of(splits_k ? rest() / (tiles_m_ * tiles_n_) : 0); }
+
+  COSMATI_DEVICE TileOfWork work() const {
+    int const tiles = tiles_m_ * tiles_n_, part = splits_k ? rest() / tiles : 0;
+    TileIndex tile =
+        raster_tile(policy.raster, policy.raster_width, tiles_m_, tiles_n_, rest() - part * tiles);
+    tile = {tile.m * policy.cluster_m + place_.m, tile.n * policy.cluster_n + place_.n};
+    return {tile, 0, tile.n * tiles_m_ * policy.cluster_m + tile.m, part, steps_of(part)};
+  }
+
+  template <class Sums, class Team>
+  COSMATI_DEVICE bool combine(Sums& sums, ScheduleArguments const& schedule, TileOfWork const& work,
+                              Team const& team) const {
+    if constexpr (!splits_k) return true;
+    return combine_parts(sums, schedule, Index{work.number} * policy.cluster_k + place_.k, work.part, team);
+  }
+
+ private:
+  COSMATI_DEVICE void find() {
+    while (number_ + 1 < launch_.count && launch_.first_block[number_ + 1] <= index_) ++number_;
+    tiles_m_ = static_cast<int>(ceiling_divide(problem().m, policy.block_m * policy.cluster_m));
+    tiles_n_ = static_cast<int>(ceiling_divide(problem().n, policy.block_n * policy.cluster_n));
+    steps_ = static_cast<int>(ceiling_divide(problem().k, policy.block_k));
+  }
+  COSMATI_DEVICE int rest() const { return index_ - launch_.first_block[number_]; }
+  COSMATI_DEVICE StepRange steps_of(int part) const {
+    StepRange const steps =
+        splits_k ? part_of_steps(steps_, part, problem().schedule.splits) : StepRange{0, steps_};
+    return {steps.first + place_.k, steps.last};
+  }
+
+  Launch const& launch_;
+  ClusterPlace place_;
+  int index_, number_ = 0, tiles_m_ = 1, tiles_n_ = 1, steps_ = 0;
+};
+
+}  // namespace cosmati

@@ -1,0 +1,256 @@
+// The filter gradient for small filters and many images: dw[k, c, r, s] = sum of dy[n, k, p, q] * x[n, c, h,
+// w]. A block keeps the sums of all its filters in registers (each thread those of a row of taps of one
+// channel for some filters) and iterates over images that it loads into shared memory. A second kernel adds
+// the blocks' sums in a fixed order. The sum of dy, the bias gradient, can be computed along with it.
+#pragma once
+#include "cosmati/arch/arithmetic.h"
+#include "cosmati/conv/conv_destination.h"
+#include "cosmati/conv/planes.h"
+#include "cosmati/gemm/epilogue.h"
+
+namespace cosmati {
+
+// A thread processes `run` outputs of a row for `filters` filters at a time; `taps`: taps per row of the
+// filter.
+template <int threads_, int run_, int filters_, class ElementImage_, class ElementGradient_, class Sum_,
+          class Epilogue_, class Destination_, bool swapped_, int taps_, int output_step_, int tap_step_>
+struct WgradDirectTraits {
+  using ElementImage = ElementImage_;
+  using ElementGradient = ElementGradient_;
+  using Sum = Sum_;
+  using Epilogue = Epilogue_;
+  using Destination = Destination_;
+  using Params = WgradDirectParameters<typename Epilogue::Arguments, typename Destination::Arguments>;
+  static constexpr bool swapped = swapped_;
+  static constexpr int threads = threads_, run = run_, filters = filters_;
+  static constexpr int blocks = 512 / threads > 0 ? 512 / threads : 1;
+  static constexpr int taps = taps_, output_step = output_step_, tap_step = tap_step_;
+  static constexpr int places = (run - 1) * output_step + (taps - 1) * tap_step + 1;
+  static constexpr int vector = vector_of_run(run, static_cast<int>(sizeof(Sum)));
+  static constexpr int sum_threads = 512, sum_lanes = 32;
+  struct SumStorage {
+    Sum sum[sum_threads / sum_lanes][sum_lanes];
+  };
+};
+
+template <class Traits>
+struct WgradDirect {
+  using Sum = typename Traits::Sum;
+  static constexpr int run = Traits::run, filters = Traits::filters;
+  static constexpr int taps = Traits::taps, vector = Traits::vector;
+
+  // Adds one row of outputs. `x`: the first output's tap 0; `dy`: the row of the first filter; the rows of
+  // the filters are `pitch` apart.
+  COSMATI_DEVICE static void add_row(int outputs, Sum const* x, Sum const* dy, int pitch,
+                                     Sum (&sum)[filters][taps]) {
+    int q = 0;
+    COSMATI_NO_UNROLL
+    for (; q + run <= outputs; q += run, x += run * Traits::output_step, dy += run) {
+      Sum value[Traits::places];
+      COSMATI_UNROLL
+      for (int p = 0; p < Traits::places; ++p) value[p] = x[p];
+      COSMATI_UNROLL
+      for (int k = 0; k < filters; ++k) {
+        COSMATI_UNROLL
+        for (int first = 0; first < run; first += vector) {
+          auto const by = arch::load<Vector<Sum, vector>>(dy + k * pitch + first);
+          COSMATI_UNROLL
+          for (int v = 0; v < vector; ++v) {
+            COSMATI_UNROLL
+            for (int s = 0; s < taps; ++s)
+              sum[k][s] = arch::multiply_add(value[(first + v) * Traits::output_step + s * Traits::tap_step],
+                                             by[v], sum[k][s]);
+          }
+        }
+      }
+    }
+    COSMATI_NO_UNROLL
+    for (; q < outputs; ++q, x += Traits::output_step, ++dy) {
+      COSMATI_UNROLL
+      for (int k = 0; k < filters; ++k) {
+        COSMATI_UNROLL
+        for (int s = 0; s < taps; ++s)
+          sum[k][s] = arch::multiply_add(x[s * Traits::tap_step], dy[k * pitch], sum[k][s]);
+      }
+    }
+  }
+};
+
+// Grid: (blocks that share the passes, parts of filters, groups); dynamic shared memory: the planes of x and
+// dy, later the threads' sums in the same space.
+template <class Traits>
+COSMATI_KERNEL(Traits::threads, Traits::blocks)
+wgrad_direct_kernel(COSMATI_PARAMETER typename Traits::Params params) {
+  using Sum = typename Traits::Sum;
+  using Image = typename Traits::ElementImage;
+  using Gradient = typename Traits::ElementGradient;
+  constexpr int threads = Traits::threads, thread_filters = Traits::filters;
+  constexpr int taps = Traits::taps;
+  SlidingArguments const& window = params.window;
+  WgradTileSchedule const& schedule = params.schedule;
+  Index const group = schedule.first_group + arch::block_z();
+  int const first_filter = arch::block_y() * schedule.filters;
+  int const filters =
+      window.outputs - first_filter < schedule.filters ? window.outputs - first_filter : schedule.filters;
+  Sum* const planes = &arch::shared_storage<Sum>();
+  Sum* const gradients = planes + schedule.gradient_at;
+  PlaneSource<Image> const image{
+      arch::as_global(static_cast<Image const*>(window.image)) + group * window.image_group,
+      window.image_stride,
+      window.image_input,
+      window.rows.image_stride,
+      window.columns.image_stride,
+      window.rows.size,
+      window.columns.size};
+  PlaneSource<Gradient> const gradient{arch::as_global(static_cast<Gradient const*>(params.gradient)) +
+                                           group * params.gradient_group +
+                                           first_filter * params.gradient_channel,
+                                       params.gradient_image,
+                                       params.gradient_channel,
+                                       params.gradient_row,
+                                       params.gradient_column,
+                                       window.rows.outputs,
+                                       window.columns.outputs};
+
+  // Thread: (part, filters, channel, row of taps).
+  int const part = schedule.slots.quotient(arch::thread());
+  int const slot = arch::thread() - part * schedule.slots.divisor;
+  int const above_rows = schedule.taps_down.quotient(slot), tap_row = slot - above_rows * window.rows.taps;
+  int const filter_group = schedule.channels.quotient(above_rows);
+  int const channel = above_rows - filter_group * window.inputs;
+  int const bias_part = schedule.block_filters.quotient(arch::thread());
+  int const bias_filter = arch::thread() - bias_part * schedule.filters;
+  Sum sum[thread_filters][taps] = {};
+  Sum bias = 0;
+
+  for (int pass = arch::block_x(); pass < schedule.passes; pass += arch::grid_x()) {
+    int const chunk = schedule.tiles_down.quotient(pass);
+    int const first_row = (pass - chunk * schedule.tiles_down.divisor) * schedule.rows;
+    int const first_image = chunk * schedule.images;
+    int const images =
+        window.images - first_image < schedule.images ? window.images - first_image : schedule.images;
+    int const rows =
+        window.rows.outputs - first_row < schedule.rows ? window.rows.outputs - first_row : schedule.rows;
+    if (pass != arch::block_x()) arch::block_barrier();
+    if (schedule.image.fill) {
+      fill_planes<threads>(planes, schedule.images * schedule.image.image_pitch);
+      arch::block_barrier();
+    }
+    PlaneSource<Image> x = image;
+    x.data += first_image * image.image;
+    load_planes<threads>(schedule.image, x, images, window.inputs,
+                         window.rows.origin + first_row * window.rows.output_step, window.columns.origin,
+                         planes);
+    PlaneSource<Gradient> dy = gradient;
+    dy.data += first_image * gradient.image;
+    load_planes<threads>(schedule.gradient, dy, images, filters, first_row, 0, gradients);
+    arch::block_barrier();
+
+    if (part < schedule.parts) {
+      Sum const* const from = planes + channel * schedule.image.channel_pitch +
+                              tap_row * window.rows.tap_step * schedule.image.row_pitch;
+      Sum const* const by = gradients + filter_group * thread_filters * schedule.gradient.channel_pitch;
+      COSMATI_NO_UNROLL
+      for (int line = part; line < images * schedule.rows; line += schedule.parts) {
+        int const n = schedule.tile_rows.quotient(line), p = line - n * schedule.rows;
+        if (p >= rows) continue;
+        WgradDirect<Traits>::add_row(
+            window.columns.outputs,
+            from + n * schedule.image.image_pitch + p * window.rows.output_step * schedule.image.row_pitch,
+            by + n * schedule.gradient.image_pitch + p * schedule.gradient.row_pitch,
+            schedule.gradient.channel_pitch, sum);
+      }
+    }
+    if (params.bias != nullptr && bias_part < schedule.bias_parts && bias_filter < filters) {
+      for (int line = bias_part; line < images * schedule.rows; line += schedule.bias_parts) {
+        int const n = schedule.tile_rows.quotient(line), p = line - n * schedule.rows;
+        if (p >= rows) continue;
+        Sum const* const row = gradients + n * schedule.gradient.image_pitch +
+                               bias_filter * schedule.gradient.channel_pitch +
+                               p * schedule.gradient.row_pitch;
+        for (int q = 0; q < window.columns.outputs; ++q) bias += row[q];
+      }
+    }
+  }
+
+  // The parts of a weight are added in order.
+  int const row_taps = window.inputs * window.rows.taps * taps, all = schedule.filters * row_taps;
+  arch::block_barrier();
+  if (part < schedule.parts) {
+    Sum* const to = planes + part * all + filter_group * thread_filters * row_taps +
+                    (channel * window.rows.taps + tap_row) * taps;
+    COSMATI_UNROLL
+    for (int k = 0; k < thread_filters; ++k) {
+      COSMATI_UNROLL
+      for (int s = 0; s < taps; ++s) to[k * row_taps + s] = sum[k][s];
+    }
+  }
+  Sum* const biases = planes + schedule.parts * all;
+  if (bias_part < schedule.bias_parts) biases[arch::thread()] = bias;
+  arch::block_barrier();
+  Sum* const partials =
+      static_cast<Sum*>(params.partials) + (arch::block_x() * schedule.groups + group) * schedule.weights;
+  for (int w = arch::thread(); w < filters * row_taps; w += threads) {
+    Sum total = 0;
+    for (int i = 0; i < schedule.parts; ++i) total += planes[i * all + w];
+    partials[first_filter * row_taps + w] = total;
+  }
+  if (params.bias != nullptr && arch::thread() < filters) {
+    Sum total = 0;
+    for (int i = 0; i < schedule.bias_parts; ++i) total += biases[i * schedule.filters + arch::thread()];
+    partials[window.outputs * row_taps + first_filter + arch::thread()] = total;
+  }
+}
+
+// Grid: (ceil(weights / sum_lanes), 1, groups); block: sum_threads; dynamic shared memory: SumStorage.
+template <class Traits>
+COSMATI_KERNEL(Traits::sum_threads, 2)
+wgrad_direct_sum_kernel(COSMATI_PARAMETER typename Traits::Params params) {
+  using Sum = typename Traits::Sum;
+  using Real = typename Traits::Epilogue::Real;
+  constexpr int lanes = Traits::sum_lanes, parts = Traits::sum_threads / lanes;
+  auto& shared = arch::shared_storage<typename Traits::SumStorage>();
+  WgradTileSchedule const& schedule = params.schedule;
+  SlidingArguments const& window = params.window;
+  Index const group = schedule.first_group + arch::block_z();
+  int const lane = arch::thread() % lanes, part = arch::thread() / lanes;
+  int const index = arch::block_x() * lanes + lane;
+  Sum sum = 0;
+  if (index < schedule.weights) {
+    Sum const* const partials = static_cast<Sum const*>(params.partials) + group * schedule.weights + index;
+    Index const pitch = schedule.groups * schedule.weights;
+    constexpr int batch = 4;  // loads in flight
+    int block = part;
+    for (; block + (batch - 1) * parts < params.blocks; block += batch * parts) {
+      Sum value[batch];
+      COSMATI_UNROLL
+      for (int u = 0; u < batch; ++u) value[u] = partials[(block + u * parts) * pitch];
+      COSMATI_UNROLL
+      for (int u = 0; u < batch; ++u) sum += value[u];
+    }
+    for (; block < params.blocks; block += parts) sum += partials[block * pitch];
+  }
+  shared.sum[part][lane] = sum;
+  arch::block_barrier();
+  if (part > 0 || index >= schedule.weights) return;
+  COSMATI_UNROLL
+  for (int i = 1; i < parts; ++i) sum += shared.sum[i][lane];
+  int const above_taps = schedule.taps.quotient(index), tap = index - above_taps * schedule.taps.divisor;
+  int const filter = schedule.channels.quotient(above_taps), c = above_taps - filter * window.inputs;
+  int const weights = window.outputs * window.inputs * schedule.taps.divisor;
+  if (index >= weights) {
+    static_cast<Sum*>(params.bias)[(group * window.outputs + index - weights) * params.bias_stride] = sum;
+    return;
+  }
+  int const row = schedule.taps_across.quotient(tap);
+  int const number = c * params.channel_number + row * params.tap_row_number +
+                     (tap - row * schedule.taps_across.divisor) * params.tap_column_number;
+  int const m = Traits::swapped ? number : filter, n = Traits::swapped ? filter : number;
+  Real value[1] = {arch::number_cast<Real>(sum)};
+  typename Traits::Epilogue::Tile const epilogue(params.epilogue, group, m, n);
+  Traits::Epilogue::apply(epilogue, 0, 0, 1, value);
+  typename Traits::Destination::Tile const d(params.d, group, m, n);
+  d.store(0, 0, 1, value);
+}
+
+}  // namespace cosmati

@@ -1,0 +1,336 @@
+// Assigns filters and images to blocks; predicted time, which is bound by instruction issue.
+#include "src/plan/conv/filter/wgrad_direct.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "src/plan/conv/choice.h"
+#include "src/plan/conv/filter/filter_gradient.h"
+#include "src/plan/conv/product_choice.h"
+#include "src/plan/emulated/contents.h"
+
+namespace cosmati::plan {
+namespace {
+
+using Problem = ConvolutionProblem;
+
+constexpr Index sum_lanes = 32;  // WgradDirectTraits
+
+Index parts_of(Index extent, Index of) { return (extent + of - 1) / of; }
+double number(Index value) { return static_cast<double>(value); }
+// Saturates: values beyond any shared memory size remain too large.
+int narrowed(Index value) { return static_cast<int>(std::min(value, Index{1} << 30)); }
+
+Index halo(WindowAxis const& axis, Index outputs) {
+  return (outputs - 1) * axis.output_step + Index{axis.taps - 1} * axis.tap_step + 1;
+}
+bool reaches_outside(WindowAxis const& axis) {
+  return axis.origin < 0 || axis.origin + halo(axis, axis.outputs) > axis.size;
+}
+
+Index threads_of(SlidingRecipe const& recipe) { return Index{1} << recipe.log2_lanes; }
+Index slots_of(SlidingArguments const& w, SlidingRecipe const& recipe) {
+  return Index{recipe.tile.filters / recipe.tile.thread_filters} * w.inputs * w.rows.taps;
+}
+Index taps_of(SlidingArguments const& w) { return Index{w.rows.taps} * w.columns.taps; }
+Index weights_of(SlidingArguments const& w, bool bias) {
+  return Index{w.outputs} * w.inputs * taps_of(w) + (bias ? w.outputs : 0);
+}
+Index passes_of(SlidingArguments const& w, SlidingRecipe const& recipe) {
+  return parts_of(w.images, recipe.rounds) * parts_of(w.rows.outputs, recipe.tile.rows);
+}
+
+PlaneSchedule image_planes(SlidingArguments const& w, SlidingRecipe const& recipe) {
+  PlaneSchedule planes;
+  planes.rows = narrowed(halo(w.rows, recipe.tile.rows));
+  planes.columns = narrowed(halo(w.columns, w.columns.outputs));
+  planes.row_pitch = planes.columns | 1;  // odd, since lanes lie along the rows of taps
+  planes.channel_pitch = narrowed(Index{planes.rows} * planes.row_pitch);
+  planes.image_pitch = narrowed(Index{w.inputs} * planes.channel_pitch);
+  planes.channels_last = w.image_input == 1 && w.inputs > 1;
+  planes.log2_lanes = log2_lanes_of(
+      Index{std::clamp(w.columns.size, 1, planes.columns)} * (planes.channels_last ? w.inputs : 1), 3, 5);
+  planes.fill = reaches_outside(w.rows) || reaches_outside(w.columns);
+  planes.loaded_rows = Divisor(std::clamp(w.rows.size, 1, planes.rows));
+  planes.channels = Divisor(std::max(1, w.inputs));
+  return planes;
+}
+
+PlaneSchedule gradient_planes(WgradDirectForm const& gradient, SlidingRecipe const& recipe) {
+  auto const& p = gradient.parameters;
+  Index const vector = vector_of_run(recipe.tile.columns, size_of(gradient.form.sum));
+  PlaneSchedule planes;
+  planes.rows = recipe.tile.rows;
+  planes.columns = p.window.columns.outputs;
+  planes.row_pitch = narrowed(parts_of(planes.columns, vector) * vector);
+  planes.channel_pitch = narrowed(Index{planes.rows} * planes.row_pitch);
+  planes.image_pitch = narrowed(Index{recipe.tile.filters} * planes.channel_pitch);
+  planes.channels_last = p.gradient_channel == 1 && p.window.outputs > 1;
+  planes.log2_lanes =
+      log2_lanes_of(Index{planes.columns} * (planes.channels_last ? recipe.tile.filters : 1), 3, 5);
+  planes.loaded_rows = Divisor(planes.rows);
+  planes.channels = Divisor(recipe.tile.filters);
+  return planes;
+}
+
+Index gradient_at(SlidingArguments const& w, SlidingRecipe const& recipe) {
+  constexpr Index run = 4, last_run = 4;  // filling the preceding planes may write past their end
+  return parts_of(Index{recipe.rounds} * image_planes(w, recipe).image_pitch + last_run, run) * run;
+}
+Index shared_values(WgradDirectForm const& gradient, SlidingRecipe const& recipe) {
+  SlidingArguments const& w = gradient.parameters.window;
+  Index const planes =
+      gradient_at(w, recipe) + Index{recipe.rounds} * gradient_planes(gradient, recipe).image_pitch;
+  Index const slots = slots_of(w, recipe), threads = threads_of(recipe);
+  Index const sums = threads / slots * slots * recipe.tile.thread_filters * recipe.taps + threads;
+  return std::max(planes, sums);
+}
+
+// Predicted seconds of the main kernel. Slots are instructions of a thread; a multiprocessor issues four warp
+// instructions per clock.
+double seconds_of(WgradDirectForm const& gradient, SlidingRecipe const& recipe, Gpu const& gpu) {
+  constexpr double share_of_issue = 0.4, dependent = 3, share_of_memory = 0.75;
+  constexpr double slots_of_load = 30, slots_of_line = 20, clocks_of_pass = 2000, clocks_of_block = 2500;
+  SlidingArguments const& w = gradient.parameters.window;
+  DirectTile const& tile = recipe.tile;
+  DataType const sum = gradient.form.sum;
+  Index const threads = threads_of(recipe), parts = threads / slots_of(w, recipe);
+  Index const run = tile.columns, vector = vector_of_run(narrowed(run), size_of(sum));
+  double const rate = sum == DataType::f64   ? gpu.fma_f64
+                      : sum == DataType::s32 ? gpu.fma_f32 / 2.0
+                                             : gpu.fma_f32;
+  double const slots_of_product = gpu.fma_f32 / std::max(1.0, rate);
+  double const of_run = number(run * tile.thread_filters * recipe.taps) * slots_of_product +
+                        number(halo(w.columns, run)) + number(tile.thread_filters * (run / vector + 1)) + 6;
+  double const of_rest = number(tile.thread_filters * recipe.taps) * slots_of_product +
+                         number(recipe.taps + 2 * tile.thread_filters) + 4;
+  double const line =
+      slots_of_line + number(w.columns.outputs / run) * of_run + number(w.columns.outputs % run) * of_rest;
+  Index const rows = Index{recipe.rounds} * tile.rows;
+  auto const loads = [&](PlaneSchedule const& planes, Index columns, Index loaded_rows) {
+    Index const channels = planes.channels_last ? planes.channels.divisor : 1,
+                lanes = Index{1} << planes.log2_lanes;
+    return number(
+        parts_of(columns * channels, lanes) *
+        parts_of(recipe.rounds * loaded_rows * planes.channels.divisor / channels, threads / lanes));
+  };
+  PlaneSchedule const x = image_planes(w, recipe), dy = gradient_planes(gradient, recipe);
+  bool const together = w.columns.image_stride == 1 || x.channels_last;
+  double const pass = number(parts_of(rows, parts)) * line +
+                      (together ? 1 : 4) * slots_of_load *
+                          (loads(x, std::clamp(w.columns.size, 1, x.columns), x.loaded_rows.divisor) +
+                           loads(dy, dy.columns, dy.rows));
+  Index const passes = parts_of(passes_of(w, recipe), recipe.vector);
+  double const slots = number(passes) * pass +
+                       number(parts) * tile.filters * w.inputs * number(taps_of(w)) / number(threads) * 4;
+  Index const filter_blocks = parts_of(w.outputs, tile.filters);
+  Index const blocks = parts_of(recipe.vector * filter_blocks * gradient.form.groups, gpu.multiprocessors);
+  Index const bytes = shared_values(gradient, recipe) * size_of(sum) + 1024;
+  Index const resident =
+      std::max<Index>(1, std::min(Index{gpu.shared_bytes_per_multiprocessor} / bytes, 512 / threads));
+  double const alone = slots * dependent + number(passes) * clocks_of_pass + clocks_of_block;
+  double const clocks = std::max(number(blocks * (threads / 32)) * slots / 4 / share_of_issue,
+                                 number(parts_of(blocks, resident)) * alone);
+  double const read =
+      number(w.images) * number(gradient.form.groups) *
+      (number(filter_blocks * w.inputs) * w.rows.size * w.columns.size * size_of(gradient.image) +
+       number(w.outputs) * w.rows.outputs * w.columns.outputs * size_of(gradient.gradient));
+  return std::max(clocks / gpu.clock_hertz, read / (share_of_memory * gpu.memory_bytes_per_second));
+}
+
+}  // namespace
+
+WgradDirectForm wgrad_direct_form(Problem const& problem) {
+  WgradDirectForm gradient;
+  ConvolutionForm const& form = gradient.form = forms_of(problem).front();
+  describe_gradient(gradient, form);
+  auto& p = gradient.parameters;
+  FoundDigit const channel = tap_digit(form, 'c');
+  p.window.inputs = narrowed(channel.extent);
+  p.window.image_input = channel.step.stride;
+  p.gradient_group = (form.image_is_a ? form.b : form.a).arguments.batch_stride;
+  p.channel_number = narrowed(channel.number);
+  return gradient;
+}
+
+WgradTileSchedule wgrad_direct_schedule(WgradDirectForm const& gradient, SlidingRecipe const& recipe,
+                                        bool bias) {
+  SlidingArguments const& w = gradient.parameters.window;
+  auto const divisor = [](Index value) { return Divisor(std::max<Index>(1, value)); };
+  Index const threads = threads_of(recipe), slots = slots_of(w, recipe);
+  WgradTileSchedule schedule;
+  schedule.groups = gradient.form.groups;
+  schedule.image = image_planes(w, recipe);
+  schedule.gradient = gradient_planes(gradient, recipe);
+  schedule.gradient_at = narrowed(gradient_at(w, recipe));
+  schedule.images = recipe.rounds;
+  schedule.rows = recipe.tile.rows;
+  schedule.passes = narrowed(passes_of(w, recipe));
+  schedule.parts = narrowed(threads / slots);
+  schedule.bias_parts = narrowed(threads / recipe.tile.filters);
+  schedule.filters = recipe.tile.filters;
+  schedule.weights = narrowed(weights_of(w, bias));
+  schedule.tiles_down = divisor(parts_of(w.rows.outputs, recipe.tile.rows));
+  schedule.tile_rows = divisor(recipe.tile.rows);
+  schedule.slots = divisor(slots);
+  schedule.channels = divisor(w.inputs);
+  schedule.taps_down = divisor(w.rows.taps);
+  schedule.block_filters = divisor(recipe.tile.filters);
+  schedule.taps = divisor(taps_of(w));
+  schedule.taps_across = divisor(w.columns.taps);
+  return schedule;
+}
+
+SlidingGrid wgrad_direct_grid(WgradDirectForm const& gradient, SlidingRecipe const& recipe) {
+  return {recipe.vector, parts_of(gradient.parameters.window.outputs, recipe.tile.filters),
+          gradient.form.groups};
+}
+SlidingGrid wgrad_direct_sum_grid(WgradDirectForm const& gradient, WgradTileSchedule const& schedule) {
+  return {parts_of(schedule.weights, sum_lanes), 1, gradient.form.groups};
+}
+
+std::string WgradDirectTraits::print() const {
+  return fmt::format("WgradDirectTraits<{}, {}, {}, {}, {}, {}, {}, {}>", threads, run, filters,
+                     types.print(), swapped, taps, output_step, tap_step);
+}
+
+program::Program wgrad_direct_program(Plan<Problem> const& plan) {
+  SlidingRecipe const& recipe = std::get<SlidingRecipe>(plan.recipe.own);
+  bool const bias = makes_bias_gradient(plan.problem, plan.recipe);
+  Index const bias_stride = bias ? plan.problem.db.layout.stride[0] : 0;
+  ConvolutionProgram made(plan);
+  WgradDirectForm gradient = wgrad_direct_form(plan.problem);
+  ConvolutionForm const& form = gradient.form = made.in_kernel(gradient.form);
+  KernelTypes const types = made.types_of(form);
+  gradient.image = types.image, gradient.gradient = types.filter;
+  SlidingGrid const grid = wgrad_direct_grid(gradient, recipe),
+                    parts_grid =
+                        wgrad_direct_sum_grid(gradient, wgrad_direct_schedule(gradient, recipe, bias));
+  constexpr unsigned sum_threads = 512;  // WgradDirectTraits
+  unsigned const sum_bytes = sum_threads * static_cast<unsigned>(size_of(form.sum));
+  WgradDirectTraits const traits{
+      1 << recipe.log2_lanes, recipe.tile.columns, recipe.tile.thread_filters, types,
+      form.image_is_a,        recipe.taps,         recipe.output_step,         recipe.tap_step};
+  program::KernelSpec kernel{.headers = {"conv/wgrad_direct.h"},
+                             .entry = "wgrad_direct_kernel",
+                             .traits = traits.print(),
+                             .asserted = {{"sizeof(ComposedTraits::SumStorage)", sum_bytes}},
+                             .threads = 1u << recipe.log2_lanes,
+                             .shared_bytes = static_cast<unsigned>(recipe.shared_bytes)};
+  with_parts(plan, [&]<class Epilogue, class Destination>(Epilogue, Destination) {
+    using Parameters = WgradDirectParameters<Epilogue, Destination>;
+    std::size_t const sums = made.add_kernel<Parameters>(kernel, form);
+    kernel.entry = "wgrad_direct_sum_kernel";
+    kernel.threads = sum_threads;
+    kernel.shared_bytes = sum_bytes;
+    std::size_t const parts = made.add_kernel<Parameters>(kernel, form);
+    if (form.rows() == 0 || form.columns() == 0) return;
+    auto const fill = [gradient, recipe, bias, bias_stride, x = made.image, dy = made.filter](
+                          program::Run const& run, Parameters& to) {
+      fill_wgrad_direct(to, gradient, recipe, x.of(run), dy.of(run), run.workspace,
+                        bias ? run.tensors[3] : nullptr, bias_stride);
+      fill_destination(to.d, gradient.form.d, ConvolutionProgram::result(run));
+      fill_epilogue(to.epilogue, gradient.form, run);
+    };
+    made.launch<Parameters>(sums, {grid.x, grid.y, grid.z}, fill);
+    made.launch<Parameters>(parts, {parts_grid.x, parts_grid.y, parts_grid.z}, fill);
+  });
+  return std::move(made).finish();
+}
+
+Offer<Problem> wgrad_direct(Problem const& problem, Device const& device) {
+  Offer<Problem> offer;
+  WgradDirectForm const gradient = wgrad_direct_form(problem);
+  offer.refusal = extent_violation({gradient.form});
+  if (!offer.refusal.empty()) return offer;
+  SlidingArguments const& w = gradient.parameters.window;
+  ConvolutionRecipe& recipe = offer.recipe;
+  recipe.algorithm = ConvolutionAlgorithm::direct_tiled;
+  recipe.product = product_recipe(gradient.form);
+  Gpu const& gpu = device.gpu;
+  bool const emulated = device.backend == Backend::emulator;
+  constexpr int max_threads = 512, max_taps = 31, max_values = 72, max_sums = 40;
+  constexpr Index max_groups = 65535;
+  SlidingRecipe base;
+  base.taps = w.columns.taps, base.output_step = w.columns.output_step, base.tap_step = w.columns.tap_step;
+  bool const in_catalogue = (base.taps == 3 || base.taps == 1) && base.output_step <= 2 && base.tap_step == 1;
+  if (w.inputs == 0 || w.outputs == 0)
+    offer.refusal = "the filters have no elements";
+  else if (emulated ? !in_catalogue : base.taps > max_taps)
+    offer.refusal = fmt::format("filter rows of {} taps with output step {} and tap step {}; {}", base.taps,
+                                base.output_step, base.tap_step,
+                                emulated ? "the emulator supports 1 or 3 taps and steps of at most 2 and 1"
+                                         : fmt::format("at most {} taps", max_taps));
+  else if (Index{w.inputs} * w.rows.taps > (emulated ? emulated_filter_threads : max_threads))
+    offer.refusal = fmt::format("{} channels of {} rows of taps; a block has at most {} threads for them",
+                                w.inputs, w.rows.taps, emulated ? emulated_filter_threads : max_threads);
+  else if (gradient.form.groups > max_groups)
+    offer.refusal = fmt::format("{} groups; a grid has at most {}", gradient.form.groups, max_groups);
+  if (!offer.refusal.empty()) return offer;
+
+  double best = 0;
+  SlidingRecipe& chosen = recipe.own.emplace<SlidingRecipe>();
+  Index const groups = std::max<Index>(1, gradient.form.groups), images = std::max(1, w.images);
+  auto const consider = [&](SlidingRecipe const& now) {
+    Index const bytes = shared_values(gradient, now) * size_of(gradient.form.sum);
+    if (bytes > gpu.shared_bytes_per_block) return;
+    constexpr double launches_seconds = 6e-6, sum_seconds = 3e-7;  // per four loads of the summing kernel
+    double const seconds =
+        launches_seconds + seconds_of(gradient, now, gpu) + sum_seconds * number(parts_of(now.vector, 64));
+    if (chosen.shared_bytes > 0 && seconds >= best) return;
+    best = seconds;
+    chosen = now;
+    chosen.shared_bytes = narrowed(bytes);
+  };
+  auto const consider_tile = [&](int shift, int filters, int run) {
+    SlidingRecipe now = base;
+    now.log2_lanes = shift;
+    if (filters * now.taps > max_sums || filters * now.taps + halo(w.columns, run) > max_values) return;
+    for (Index all = parts_of(w.outputs, filters); all > 0; all = all > 1 ? parts_of(all, 2) : 0) {
+      now.tile = {1, run, narrowed(all * filters), 1, filters};
+      if (slots_of(w, now) > threads_of(now) || now.tile.filters > threads_of(now)) continue;
+      for (Index down = 1; down <= w.rows.outputs; down *= 2) {  // number of row tiles
+        now.tile.rows = narrowed(std::max<Index>(1, parts_of(w.rows.outputs, down)));
+        for (Index several = down == 1 ? std::min<Index>(images, 16) : 1; several > 0; several /= 2) {
+          now.rounds = narrowed(several);
+          Index const others = groups * parts_of(w.outputs, now.tile.filters);
+          for (Index resident : {1, 2, 4}) {
+            now.vector = narrowed(std::clamp<Index>(gpu.multiprocessors * resident / others, 1,
+                                                    std::max<Index>(1, passes_of(w, now))));
+            consider(now);
+          }
+        }
+      }
+    }
+  };
+  if (emulated)
+    consider_tile(7, emulated_filter_filters, emulated_filter_run);
+  else
+    for (int const shift : {7, 8, 9})
+      for (int const filters : {1, 2, 3, 4, 6, 8})
+        for (int run = 1; run <= std::clamp(w.columns.outputs, 1, 14); ++run)
+          consider_tile(shift, filters, run);
+  if (chosen.shared_bytes == 0) {
+    offer.refusal = fmt::format(
+        "the image pixels of one row of outputs, {} columns of {} channels with {}x{} taps, do not fit into "
+        "the {} bytes of shared memory of a block of {}",
+        w.columns.size, w.inputs, w.rows.taps, w.columns.taps, gpu.shared_bytes_per_block, gpu.name);
+    return offer;
+  }
+  Index const weights = weights_of(w, makes_bias_gradient(problem, recipe));
+  recipe.product.partial_bytes =
+      static_cast<std::size_t>(chosen.vector * groups * weights * size_of(gradient.form.sum));
+  offer.workspace_bytes =
+      recipe.product.partial_bytes + (emulated ? emulator::widening_bytes(problem, recipe) : 0);
+  offer.predicted_seconds = recipe.product.predicted_seconds = best;
+  offer.text = fmt::format(
+      "{} images of {} rows of {} filters at a time, thread {}x{}x{} filters by outputs by taps, {} threads, "
+      "{} "
+      "bytes of shared memory, sums of {} blocks added in a fixed order",
+      chosen.rounds, chosen.tile.rows, chosen.tile.filters, chosen.tile.thread_filters, chosen.tile.columns,
+      chosen.taps, threads_of(chosen), chosen.shared_bytes, chosen.vector);
+  return offer;
+}
+
+}  // namespace cosmati::plan

@@ -1,0 +1,73 @@
+// The filter gradient for few small filters: its form, and the assignment of images to blocks.
+#pragma once
+#include "cosmati/conv/sliding.h"
+#include "cosmati/ops/convolution.h"
+#include "src/plan/conv/program.h"
+#include "src/plan/conv/sliding.h"
+
+namespace cosmati::plan {
+
+// For a filter gradient by direct_tiled, SlidingRecipe's tile contains the rows of a pass, the run of outputs
+// per thread (columns), and the filters per block and per thread; `rounds` is the number of images of a pass,
+// `vector` the number of blocks that share the passes, and 2^log2_lanes the threads per block.
+inline bool is_wgrad_direct(ConvolutionProblem const& problem, ConvolutionRecipe const& recipe) {
+  return recipe.algorithm == ConvolutionAlgorithm::direct_tiled &&
+         problem.direction == ConvolutionDirection::filter;
+}
+// Whether the kernel also computes the bias gradient, which requires that db has the accumulator type.
+inline bool makes_bias_gradient(ConvolutionProblem const& problem, ConvolutionRecipe const& recipe) {
+  return is_wgrad_direct(problem, recipe) && problem.db.present() && problem.db.type == recipe.product.sum;
+}
+
+struct WgradDirectForm {
+  ConvolutionForm form;
+  DataType image = DataType::f32, gradient = DataType::f32;
+  Index image_base = 0, gradient_base = 0;  // added to the tensors', in elements
+  // Pointers are null, there is no epilogue, and the destination is not set.
+  WgradDirectParameters<NoEpilogueArguments, NoEpilogueArguments> parameters;
+};
+WgradDirectForm wgrad_direct_form(ConvolutionProblem const& problem);
+
+struct WgradDirectTraits {
+  int threads = 128;
+  int run = 1, filters = 1;  // per thread: outputs of a row, and filters
+  KernelTypes types;
+  bool swapped = false;
+  int taps = 1, output_step = 1, tap_step = 1;
+  std::string print() const;
+};
+program::Program wgrad_direct_program(Plan<ConvolutionProblem> const& plan);
+
+Offer<ConvolutionProblem> wgrad_direct(ConvolutionProblem const& problem, Device const& device);
+
+inline constexpr int emulated_filter_threads = 128, emulated_filter_run = 4, emulated_filter_filters = 2;
+
+WgradTileSchedule wgrad_direct_schedule(WgradDirectForm const& gradient, SlidingRecipe const& recipe,
+                                        bool bias);
+SlidingGrid wgrad_direct_grid(WgradDirectForm const& gradient, SlidingRecipe const& recipe);
+SlidingGrid wgrad_direct_sum_grid(WgradDirectForm const& gradient, WgradTileSchedule const& schedule);
+
+// Adds the pointers and the schedule of a launch; no bias gradient if `bias` is null.
+template <class Parameters>
+void fill_wgrad_direct(Parameters& parameters, WgradDirectForm const& gradient, SlidingRecipe const& recipe,
+                       void const* image, void const* dy, void* partials, void* bias, Index bias_stride) {
+  auto const& own = gradient.parameters;
+  parameters.window = own.window;
+  parameters.window.image = moved(image, gradient.image_base, gradient.image);
+  parameters.gradient = moved(dy, gradient.gradient_base, gradient.gradient);
+  parameters.gradient_group = own.gradient_group;
+  parameters.gradient_image = own.gradient_image;
+  parameters.gradient_channel = own.gradient_channel;
+  parameters.gradient_row = own.gradient_row;
+  parameters.gradient_column = own.gradient_column;
+  parameters.partials = partials;
+  parameters.channel_number = own.channel_number;
+  parameters.tap_row_number = own.tap_row_number;
+  parameters.tap_column_number = own.tap_column_number;
+  parameters.bias = bias;
+  parameters.bias_stride = bias_stride;
+  parameters.blocks = recipe.vector;
+  parameters.schedule = wgrad_direct_schedule(gradient, recipe, bias != nullptr);
+}
+
+}  // namespace cosmati::plan

@@ -1,0 +1,305 @@
+// Convolutions that TMA can unroll (im2col mode), and their tensor maps.
+#include "src/plan/conv/windows/tma_im2col.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "src/ops/architecture.h"
+#include "src/plan/conv/choice.h"
+#include "src/plan/conv/windows/packing.h"
+#include "src/plan/gemm/warp_specialized.h"
+
+namespace cosmati::plan {
+namespace {
+
+using Problem = ConvolutionProblem;
+
+constexpr int step_bytes = 128, unit = 16;  // of depth; alignment of TMA
+
+// The reason why TMA does not support a tensor with these strides; empty if it does.
+std::string tensor_violation(char const* name, char const* neighbors, TensorDescription const& tensor,
+                             Index const (&extent)[4], Index const (&stride)[4]) {
+  int const size = size_of(tensor.type);
+  if (extent[0] > 1 && stride[0] != 1)
+    return fmt::format("{}: its {} are {} elements apart; TMA requires 1 (channels last)", name, neighbors,
+                       stride[0]);
+  if (tensor.alignment % unit != 0)
+    return fmt::format("{}: aligned to {} bytes; TMA requires {}", name, tensor.alignment, unit);
+  for (int i = 1; i < 4; ++i)
+    if (extent[i] > 1 && (stride[i] <= 0 || stride[i] * size % unit != 0))
+      return fmt::format(
+          "{}: a stride of {} elements of {}; TMA requires positive multiples of {} elements ({} "
+          "bytes)",
+          name, stride[i], name_of(tensor.type), unit / size, unit);
+  return {};
+}
+
+// One axis of the windows: corner = first + window * step, position = corner + tap * tap_step, where tap_step
+// may be negative.
+struct Axis {
+  char const* name;
+  Index extent, windows, taps;
+  int first, step, tap_step;
+};
+
+// Fills entry i of the maps (0: columns, 1: rows); returns which TMA limit is exceeded.
+std::string set_axis(WindowProduct& made, Axis const& axis, int i) {
+  Index const reach = (axis.taps - 1) * std::abs(axis.tap_step);
+  Index const lower = axis.first - (axis.tap_step < 0 ? reach : 0);
+  Index const upper = lower + (axis.windows - 1) * axis.step - (axis.extent - 1);
+  if (axis.step > 8)
+    return fmt::format("windows are {} {} apart; TMA supports at most 8", axis.step, axis.name);
+  if (std::min(lower, upper) < -128 || std::max(lower, upper) > 127)
+    return fmt::format(
+        "the first window begins at {} of the {}, the last one {} beyond their end; TMA supports -128 to 127",
+        lower, axis.name, upper);
+  if (reach > 255)
+    return fmt::format("the taps of a window span {} {}; TMA supports at most 255", reach, axis.name);
+  made.image.lower[i] = static_cast<int>(lower);
+  made.image.upper[i] = static_cast<int>(upper);
+  made.image.step[i] = axis.step;
+  ImageArguments& image = made.image_arguments;
+  int const first_tap = axis.tap_step < 0 ? static_cast<int>(reach) : 0;
+  (i == 0 ? image.left : image.top) = static_cast<int>(lower);
+  (i == 0 ? image.right : image.down) = axis.step;
+  (i == 0 ? image.first_right : image.first_down) = first_tap;
+  (i == 0 ? image.tap_right : image.tap_down) = axis.tap_step;
+  return {};
+}
+
+// The common stride of the digits of an index; empty if there is none.
+std::optional<Index> joined_stride(ProductIndex const& index, Index const (&stride)[3]) {
+  Index extent = 1, joined = 0;
+  for (int i = 2; i >= 0; --i) {
+    if (index[static_cast<std::size_t>(i)].extent == 1) continue;
+    if (extent == 1) joined = stride[i];
+    if (stride[i] != joined * extent) return {};
+    extent *= index[static_cast<std::size_t>(i)].extent;
+  }
+  return joined;
+}
+
+std::optional<MatrixForm> matrix_of(DigitForm const& digits, ProductIndex const& m, ProductIndex const& n) {
+  std::optional<Index> const row = joined_stride(m, digits.arguments.row_stride),
+                             column = joined_stride(n, digits.arguments.column_stride);
+  if (!row || !column || digits.base != 0) return {};
+  MatrixForm matrix;
+  matrix.type = digits.type;
+  matrix.row_stride = *row;
+  matrix.column_stride = *column;
+  matrix.alignment = digits.alignment;
+  matrix.by_m = digits.by_m;
+  matrix.by_n = digits.by_n;
+  matrix.width = *column == 1 ? digits.width : 1;
+  matrix.present = true;
+  return matrix;
+}
+
+// Describes d, the operands and the stores as matrices; returns false if that is impossible.
+bool set_results(CanonicalGemm& product, ConvolutionForm const& form) {
+  auto const as_matrix = [&](DigitForm const& digits, MatrixForm& matrix) {
+    std::optional<MatrixForm> const made = matrix_of(digits, form.m, form.n);
+    if (made) matrix = *made;
+    return made.has_value();
+  };
+  bool all = as_matrix(form.d, product.d);
+  product.operands.resize(form.operands.size());
+  product.stores.resize(form.stores.size());
+  for (std::size_t i = 0; i < form.operands.size(); ++i)
+    all = as_matrix(form.operands[i], product.operands[i]) && all;
+  for (std::size_t i = 0; i < form.stores.size(); ++i)
+    all = as_matrix(form.stores[i], product.stores[i]) && all;
+  return all;
+}
+
+// Checks that pixels are ordered by image, row and column (npq) and taps by row, column and channel (rsc),
+// which ordering by stride may have changed.
+bool is_in_order(ProductIndex const& index, std::string const& order) {
+  std::string letters;
+  for (ProductDigit const& digit : index)
+    if (digit.extent > 1) letters += digit.letter;
+  return std::is_sorted(letters.begin(), letters.end(),
+                        [&](char x, char y) { return order.find(x) < order.find(y); });
+}
+
+// The windows of the image must be m or, for a filter gradient, n, whichever index is contiguous in the
+// result.
+ConvolutionForm unswapped(ConvolutionForm form) { return form.swapped ? exchanged(std::move(form)) : form; }
+
+bool is_filter(Problem const& p) { return p.direction == ConvolutionDirection::filter; }
+// The operand that is read in windows: x, or dy for a data gradient. The other operand: w, or dy for a filter
+// gradient.
+TensorDescription const& image_of(Problem const& p) {
+  return p.direction == ConvolutionDirection::data ? p.y : p.x;
+}
+TensorDescription const& other_of(Problem const& p) { return is_filter(p) ? p.y : p.w; }
+
+std::string problem_kind_violation(Problem const& p, Gpu const& gpu) {
+  if (std::string sentence = wgmma_device_violation(gpu); !sentence.empty()) return sentence;
+  if (p.groups != 1) return fmt::format("{} groups; windows loaded by TMA have all channels", p.groups);
+  TensorDescription const &image = image_of(p), &other = other_of(p);
+  DataType const sum = accumulator_type(image.type, other.type);
+  if (!wgmma_takes(image.type, other.type, sum))
+    return fmt::format("multiply wgmma does not support {} and {} with sums in {}", name_of(image.type),
+                       name_of(other.type), name_of(sum));
+  if (p.direction == ConvolutionDirection::data && size_of(other.type) != 2)
+    return fmt::format("multiply wgmma requires {} contiguous along k; in the filter, c is contiguous, not k",
+                       name_of(other.type));
+  if (!is_filter(p)) return {};
+  if (size_of(image.type) != 2)
+    return fmt::format(
+        "multiply wgmma requires {} contiguous along k; pixels are not contiguous in either tensor",
+        name_of(image.type));
+  Index const whole = step_bytes / size_of(image.type);
+  if (p.x.extent(1) % whole != 0)
+    return fmt::format(
+        "{} channels; a TMA box of a filter gradient holds one tap and requires a multiple of {}",
+        p.x.extent(1), whole);
+  return {};
+}
+
+void set_image(WindowProduct& made, TensorDescription const& image) {
+  for (int i = 0; i < 4; ++i) {
+    int const of_image = i == 0 ? 1 : i == 3 ? 0 : 4 - i;
+    made.image.extent[i] = image.extent(of_image);
+    made.image.stride[i] = image.layout.stride[of_image];
+  }
+}
+
+void set_filter(WindowProduct& made, TensorDescription const& w) {
+  ConvolutionForm const& form = made.form;
+  IndexStrides const& taps = form.b.arguments.depth;
+  Index const extent[4] = {w.extent(1), form.k[1].extent, form.k[0].extent, w.extent(0)};
+  Index const stride[4] = {w.layout.stride[1], taps.middle.stride, taps.first.stride, w.layout.stride[0]};
+  std::copy_n(extent, 4, made.filter.extent);
+  std::copy_n(stride, 4, made.filter.stride);
+  made.filter.base = form.b.base;
+}
+
+// Sets dy as an M-major matrix of pixels by channels, which is a of the product; returns why this is
+// impossible.
+std::string set_gradient(WindowProduct& made, TensorDescription const& dy) {
+  IndexStrides const& pixels = made.form.a.arguments.depth;
+  Index const stride[3] = {pixels.first.stride, pixels.middle.stride, pixels.last.stride};
+  std::optional<Index> const pixel = joined_stride(made.form.k, stride);
+  Index const extents[4] = {dy.extent(1), made.form.depth(), 1, 1};
+  Index const strides[4] = {dy.layout.stride[1], pixel.value_or(1), 0, 0};
+  if (!pixel) return "dy: no single stride covers all pixels, as TMA requires";
+  MatrixForm& a = made.product.a;
+  a.row_stride = 1;
+  a.column_stride = *pixel;
+  return tensor_violation("dy", "channels", dy, extents, strides);
+}
+
+// The digit with the given letter: its extent, and the rows and columns of the image that it advances.
+struct Steps {
+  Index extent = 1;
+  int down = 0, right = 0;
+};
+Steps steps_of(ProductIndex const& index, IndexStrides const& walk, char letter) {
+  IndexStride const steps[] = {walk.first, walk.middle, walk.last};
+  for (std::size_t i = 0; i < 3; ++i)
+    if (index[i].letter == letter && index[i].extent > 1)
+      return {index[i].extent, steps[i].down, steps[i].right};
+  return {};
+}
+
+// Sets corners and taps of the windows; returns which TMA limit is exceeded.
+std::string set_windows(WindowProduct& made) {
+  ConvolutionForm const& form = made.form;
+  WindowArguments const& walk = form.image().arguments;
+  bool const by_m = form.image_is_a;
+  ProductIndex const &pixels = by_m ? form.m : form.k, &taps = by_m ? form.k : form.n;
+  IndexStrides const &over = by_m ? walk.outer : walk.depth, &within = by_m ? walk.depth : walk.outer;
+  Steps const p = steps_of(pixels, over, 'p'), q = steps_of(pixels, over, 'q'),
+              r = steps_of(taps, within, 'r'), s = steps_of(taps, within, 's');
+  Axis const columns{"columns", walk.width, q.extent, s.extent, walk.left, std::max(1, q.right), s.right};
+  Axis const rows{"rows", walk.height, p.extent, r.extent, walk.top, std::max(1, p.down), r.down};
+  std::string sentence = set_axis(made, columns, 0);
+  if (sentence.empty()) sentence = set_axis(made, rows, 1);
+  ImageArguments& image = made.image_arguments;
+  image.pixels = {Divisor(rows.windows), Divisor(columns.windows)};
+  image.taps =
+      made.filter_arguments.depth = {Divisor(columns.taps), Divisor(std::max<Index>(1, taps[2].extent))};
+  image.last_tap = static_cast<int>(rows.taps * columns.taps * taps[2].extent) - 1;
+  return sentence;
+}
+
+// Sets the maps and strides of one launch; returns why this is impossible.
+std::string set_operands(WindowProduct& made, Problem const& p) {
+  TensorDescription const& image = image_of(p);
+  ConvolutionForm const& form = made.form;
+  bool const by_m = form.image_is_a;
+  if (!is_in_order(by_m ? form.m : form.k, "npq") || !is_in_order(by_m ? form.k : form.n, "rsc"))
+    return "the strides of the images do not follow image, row, column and channel";
+  set_image(made, image);
+  std::string sentence =
+      tensor_violation(&image == &p.x ? "x" : "dy", "channels", image, made.image.extent, made.image.stride);
+  if (!sentence.empty()) return sentence;
+  MatrixForm &a = made.product.a, &b = made.product.b;
+  if (by_m) {
+    set_filter(made, p.w);
+    sentence = tensor_violation("w", "input channels", p.w, made.filter.extent, made.filter.stride);
+    a.row_stride = made.image.stride[1];
+    b.row_stride = made.filter.stride[3];
+    a.column_stride = b.column_stride = 1;
+  } else {
+    sentence = set_gradient(made, p.y);
+    b.row_stride = 1;
+    b.column_stride = made.image.stride[1];
+  }
+  // Phases that no tap reaches have no windows.
+  return sentence.empty() && form.depth() > 0 ? set_windows(made) : sentence;
+}
+
+// The fraction of the image that is read if windows skip rows and columns.
+double share_read(Problem const& p) {
+  double share = 1;
+  if (p.direction != ConvolutionDirection::data)
+    for (int i = 0; i < 2; ++i)
+      share *= std::min(1.0, static_cast<double>(p.w.extent(2 + i)) / static_cast<double>(p.stride[i]));
+  return share;
+}
+
+}  // namespace
+
+WindowProducts window_products(Problem const& problem, Gpu const& gpu, PackRecipe const& packing) {
+  WindowProducts all;
+  Problem const p = packed_problem(problem, packing);
+  all.refusal = problem_kind_violation(p, gpu);
+  if (!all.refusal.empty()) return all;
+  TensorDescription const &image = image_of(p), &other = other_of(p);
+  all.image_is_a = !is_filter(p);
+  all.along_of_a = all.image_is_a ? Along::k : Along::mn;
+  all.along_of_b = p.direction == ConvolutionDirection::forward ? Along::k : Along::mn;
+  auto const bytes = [](TensorDescription const& tensor) {
+    return static_cast<double>(tensor.layout.span()) * size_of(tensor.type);
+  };
+  all.operand_bytes = bytes(image) * share_read(p) + bytes(other);
+  std::vector<ConvolutionForm> forms = forms_of(p);
+  unify(forms);
+  for (ConvolutionForm const& form : forms) {
+    if (form.rows() == 0 || form.columns() == 0) continue;
+    WindowProduct& made = all.parts.emplace_back();
+    made.form = unswapped(all.image_is_a ? stepwise(form, step_bytes / size_of(image.type)) : form);
+    made.product = gemm_view(made.form);
+    all.refusal = set_operands(made, p);
+    if (!all.refusal.empty()) return all;
+    DigitArguments const& d = made.form.d.arguments;
+    bool const along_m = made.form.rows() > 1 && std::abs(d.row_stride[2]) < std::abs(d.column_stride[2]);
+    all.along_m = all.along_m || along_m;
+    if (along_m || !set_results(made.product, made.form)) all.by_digits = true;
+  }
+  if (all.parts.empty()) all.refusal = "the product is empty";
+  return all;
+}
+
+bool is_window_product(ConvolutionRecipe const& recipe) {
+  return recipe.algorithm == ConvolutionAlgorithm::implicit_gemm &&
+         recipe.product.policy.main_loop == MainLoop::warp_specialized;
+}
+
+}  // namespace cosmati::plan

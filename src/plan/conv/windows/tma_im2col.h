@@ -1,0 +1,66 @@
+// implicit_gemm through the warp_specialized main loop: a convolution whose image TMA unrolls (im2col mode),
+// and whose result is a matrix in memory.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "cosmati/conv/tma_im2col.h"
+#include "cosmati/ops/convolution.h"
+#include "src/plan/conv/form.h"
+#include "src/plan/conv/phases.h"
+#include "src/plan/gemm/canonical.h"
+
+namespace cosmati::plan {
+
+// The contents of tensor maps. Dimensions of the image: channel, column, row, image; of the filter:
+// contiguous index, tap's column, tap's row, line. Strides in elements.
+struct ImageMap {
+  Index extent[4] = {}, stride[4] = {};
+  int lower[2] = {}, upper[2] = {}, step[2] = {1, 1};  // corners of windows: column, row
+};
+struct FilterMap {
+  Index extent[4] = {}, stride[4] = {};
+  Index base = 0;
+};
+
+// One product: d(m, n) with the depth padded to full steps of a tap; for the filter gradient, pixels are the
+// depth, and taps and channels n.
+struct WindowProduct {
+  ConvolutionForm form;
+  // a and b contain types, and strides for the prediction; d, the operands and the stores are matrices,
+  // unless WindowProducts::by_digits: then the form describes them.
+  CanonicalGemm product;
+  ImageMap image;
+  FilterMap filter;                // unused for the filter gradient: dy is the matrix product.a
+  ImageArguments image_arguments;  // without the maps
+  FilterArguments filter_arguments;
+};
+
+// All products of a convolution: for a strided data gradient one per phase, which may share a launch.
+struct WindowProducts {
+  std::string refusal;  // not empty: why TMA or wgmma does not support the convolution
+  std::vector<WindowProduct> parts;
+  bool by_digits = false;  // no single stride covers all pixels of a result
+  bool along_m = false;    // pixels of a result are contiguous; then by_digits, too
+  bool image_is_a = true;  // otherwise, for the filter gradient, it is b, and a is dy
+  Along along_of_a = Along::k, along_of_b = Along::k;
+  double operand_bytes = 0;  // of both operands, each once
+};
+// The products over the operands after `packing`.
+WindowProducts window_products(ConvolutionProblem const& problem, Gpu const& gpu,
+                               PackRecipe const& packing = {});
+
+// Whether the plan is a single launch over all phases, whose blocks are clusters.
+bool run_together(ConvolutionRecipe const& recipe, WindowProducts const& windows);
+Phases phases_of(WindowProducts const& windows, GemmRecipe const& recipe);
+// The reason why one launch is impossible; empty if it is possible.
+std::string together_violation(ConvolutionProblem const& problem, WindowProducts const& windows,
+                               Partition partition);
+
+Offer<ConvolutionProblem> warp_specialized_convolution(ConvolutionProblem const& problem,
+                                                       Device const& device, PlanOptions const& options);
+
+// Whether the recipe belongs to this algorithm.
+bool is_window_product(ConvolutionRecipe const& recipe);
+
+}  // namespace cosmati::plan

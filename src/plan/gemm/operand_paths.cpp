@@ -1,0 +1,96 @@
+// The path of each operand to wgmma: direct, repacked, or loaded by threads.
+#include "src/plan/gemm/operand_paths.h"
+
+#include <algorithm>
+
+#include "cosmati/ops/error.h"
+#include "src/plan/gemm/repack.h"
+#include "src/plan/gemm/warp_specialized.h"
+
+namespace cosmati::plan {
+namespace {
+
+RepackRecipe pass_of(MatrixForm const& operand, Index outer, CanonicalGemm const& form) {
+  // Matrices by pointers have one tensor map each.
+  if (wgmma_takes_operand(operand, outer, form.k, form.by_pointers ? 1 : form.batch)) return {};
+  return repack_of(operand, outer, form.k, form.batch, wgmma_direction(operand, form.k));
+}
+
+// One path of an operand.
+struct Choice {
+  RepackRecipe pass;
+  bool by_threads = false;
+};
+
+// The paths of an operand, in order of increasing work for the main kernel.
+std::vector<Choice> choices_of(MatrixForm const& operand, Index outer, CanonicalGemm const& form, bool is_a) {
+  std::vector<Choice> list{{pass_of(operand, outer, form)}};
+  if (list.front().pass.bytes == 0 || form.k == 0) return list;
+  bool const registers = is_a && size_of(operand.type) == 4;
+  OperandAccess const access = access_of(operand);
+  bool const has_neighbors =
+      operand.column_stride == 1 || operand.row_stride == 1 || access.width * size_of(operand.type) >= 4;
+  if (is_a && through_registers(operand, outer, form.k, form.by_pointers ? 1 : form.batch))
+    list.push_back({});  // without a copy
+  else if (has_neighbors && (size_of(operand.type) == 2 || registers || access.along == Along::k))
+    list.push_back({{}, true});
+  return list;
+}
+
+}  // namespace
+
+std::vector<OperandPath> operand_paths(GemmProblem const& problem, std::optional<bool> side) {
+  std::vector<OperandPath> paths;
+  bool const own = side.value_or(canonical(problem).swapped);
+  for (bool const swapped : {own, !own}) {
+    CanonicalGemm const form = canonical(problem, swapped);
+    bool const registers = size_of(form.a.type) == 4 && access_of(form.a).along == Along::mn;
+    for (Choice const& a : choices_of(form.a, form.m, form, true))
+      for (Choice const& b : choices_of(form.b, form.n, form, false)) {
+        if (swapped != own && !(registers && a.pass.bytes == 0)) continue;  // nothing new in this order
+        OperandPath path{form, {}};
+        path.form.a.by_threads = a.by_threads;
+        path.form.b.by_threads = b.by_threads;
+        path.passes.repack_a = a.pass;
+        path.passes.repack_b = b.pass;
+        paths.push_back(path);
+      }
+  }
+  return paths;
+}
+
+std::string to_string(OperandPath const& path) {
+  std::string text;
+  auto const add = [&](char const* name, MatrixForm const& operand, RepackRecipe const& repack) {
+    std::string what;
+    if (repack.bytes > 0)
+      what = repack.from == repack.to ? "repacked first" : "transposed first";
+    else if (operand.by_threads)
+      what = "copied by threads";
+    else if (size_of(operand.type) == 4 && access_of(operand).along == Along::mn)
+      what = "through registers";
+    if (!what.empty()) text += (text.empty() ? "" : ", ") + std::string(name) + ' ' + what;
+  };
+  add(path.form.swapped ? "b" : "a", path.form.a, path.passes.repack_a);
+  add(path.form.swapped ? "a" : "b", path.form.b, path.passes.repack_b);
+  return text.empty() ? "operands in place" : text;
+}
+
+bool takes_registers(OperandPath const& path) {
+  return path.passes.repack_a.bytes == 0 && size_of(path.form.a.type) == 4 &&
+         access_of(path.form.a).along == Along::mn;
+}
+
+bool is_of_kind(OperandPath const& path, std::optional<OperandKind> kind) {
+  if (!kind) return true;
+  bool const threads = path.form.a.by_threads || path.form.b.by_threads;
+  bool const registers = takes_registers(path);
+  switch (*kind) {
+    case OperandKind::threads: return threads;
+    case OperandKind::registers: return registers && !threads;
+    case OperandKind::repacked: break;
+  }
+  return !threads && !registers;
+}
+
+}  // namespace cosmati::plan

@@ -1,0 +1,184 @@
+// TMA's im2col mode: the order of pixels, elements outside the image, and rejected arguments.
+#include "cosmati/arch/tma_im2col.h"
+
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "cosmati/arch/thread.h"
+#include "cosmati/tile/matrix_descriptor.h"
+#include "tests/emulated/testing.h"
+
+namespace cosmati {
+namespace {
+
+struct alignas(64) WindowCopy {
+  arch::TensorMap map;
+  unsigned char* seen;  // shared memory after the copy
+  int at[4] = {}, offset[2] = {}, bytes = 0;
+  bool by_tiles = false;  // uses the map as if it were for tiles
+};
+struct WindowStorage {
+  alignas(1024) unsigned char box[8192];
+  arch::Barrier full;
+};
+
+template <class Params>
+COSMATI_KERNEL(32, 1)
+copy_windows_kernel(COSMATI_PARAMETER Params params) {
+  auto& storage = arch::shared_storage<WindowStorage>();
+  int const at[4] = {params.at[0], params.at[1], params.at[2], params.at[3]};
+  int const offset[2] = {params.offset[0], params.offset[1]};
+  if (arch::thread() == 0) {
+    arch::init(storage.full, 1);
+    arch::publish_barriers();
+    arch::arrive_expecting(storage.full, params.bytes);
+    if (params.by_tiles)
+      arch::copy_tile(storage.box, params.map, storage.full, at);
+    else
+      arch::copy_windows(storage.box, params.map, storage.full, at, offset);
+  }
+  arch::block_barrier();
+  arch::wait(storage.full, 0);
+  for (int i = arch::thread(); i < params.bytes; i += 32) params.seen[i] = storage.box[i];
+}
+
+// Images of 32-bit numbers that encode their positions, starting at 1; 8 channels, `channels` of which exist.
+struct Images {
+  static constexpr int pitch = 8;
+  std::vector<unsigned> values;
+  emulator::WindowedTensor tensor;
+  Images(int images, int height, int width, int channels = 8)
+      : values(static_cast<std::size_t>(images * height * width * pitch + 4)) {
+    tensor.element_bytes = 4;
+    int const extent[4] = {channels, width, height, images};
+    for (int i = 0; i < 4; ++i) tensor.extent[i] = extent[i];
+    tensor.stride[1] = pitch * 4, tensor.stride[2] = tensor.stride[1] * width;
+    tensor.stride[3] = tensor.stride[2] * height;
+    auto const begin = reinterpret_cast<std::uintptr_t>(values.data());
+    tensor.address = reinterpret_cast<void*>((begin + 15) / 16 * 16);
+    auto* const first = static_cast<unsigned*>(tensor.address);
+    for (int i = 0; i < images * height * width * pitch; ++i)
+      first[i] = i % pitch < channels ? static_cast<unsigned>(i / pitch + 1 + 1000 * (i % pitch)) : 0xdead;
+    tensor.channels = 8;
+    tensor.swizzle_bytes = 32;
+  }
+  void corners(int lower_column, int lower_row, int upper_column, int upper_row) {
+    tensor.lower[0] = lower_column, tensor.lower[1] = lower_row;
+    tensor.upper[0] = upper_column, tensor.upper[1] = upper_row;
+  }
+  // Channel `channel` of each window.
+  std::vector<unsigned> copy(int windows, std::vector<int> const& at, std::vector<int> const& offset,
+                             int channel = 0) {
+    tensor.windows = windows;
+    std::vector<unsigned char> seen(8192);
+    WindowCopy copy{emulator::encode_tensor_map(tensor), seen.data(), {}, {}, windows * 32};
+    for (std::size_t i = 0; i < 4; ++i) copy.at[i] = at[i];
+    for (std::size_t i = 0; i < 2; ++i) copy.offset[i] = offset[i];
+    emulator::launch_kernel<copy_windows_kernel<WindowCopy>>({1}, 32, sizeof(WindowStorage), copy);
+    std::vector<unsigned> result(static_cast<std::size_t>(windows));
+    for (int i = 0; i < windows; ++i)
+      std::memcpy(&result[static_cast<std::size_t>(i)],
+                  &seen[static_cast<std::size_t>(
+                      swizzled(static_cast<unsigned>(i * 32 + channel * 4), Swizzle::bytes32))],
+                  4);
+    return result;
+  }
+};
+using Values = std::vector<unsigned>;
+
+// As documented for the H100 (PTX ISA 5.5.4): corners from -1 to 2, of two images of 4x4 pixels.
+TEST(WindowCopy, GoesOnInTheNextRowAndImage) {
+  Images images(2, 4, 4);
+  images.corners(-1, -1, -1, -1);
+  EXPECT_EQ(images.copy(16, {0, 2, 1, 0}, {0, 0}),
+            (Values{7, 0, 9, 10, 11, 0, 0, 0, 0, 0, 17, 18, 19, 0, 21, 22}));
+  EXPECT_EQ(images.copy(16, {0, -1, -1, 0}, {1, 1}),
+            (Values{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16}));
+  EXPECT_EQ(images.copy(4, {0, -1, -1, 0}, {2, 1}), (Values{2, 3, 4, 0}));
+}
+
+TEST(WindowCopy, StepsFromWindowToWindow) {
+  Images images(2, 5, 6);
+  images.corners(-1, 0, -2, 0);  // columns -1, 1, 3; rows 0, 3
+  images.tensor.step[0] = 2, images.tensor.step[1] = 3;
+  EXPECT_EQ(images.copy(9, {0, 1, 0, 0}, {1, 0}), (Values{3, 5, 19, 21, 23, 31, 33, 35, 49}));
+}
+
+TEST(WindowCopy, WhatLiesBeyondTheLastImageOrChannelIsZero) {
+  Images images(1, 2, 2, 5);
+  EXPECT_EQ(images.copy(8, {0, 1, 0, 0}, {0, 0}), (Values{2, 3, 4, 0, 0, 0, 0, 0}));
+  EXPECT_EQ(images.copy(8, {0, 0, 0, 0}, {0, 0}, 4), (Values{4001, 4002, 4003, 4004, 0, 0, 0, 0}));
+  EXPECT_EQ(images.copy(8, {0, 0, 0, 0}, {0, 0}, 5), Values(8));
+  EXPECT_EQ(images.copy(8, {0, 0, 0, 3}, {0, 0}), Values(8));
+}
+
+TEST(WindowCopy, StartsInsideTheCornersAndOffsetsAreSmall) {
+  Images images(2, 4, 4);
+  images.corners(-1, -1, -1, -1);
+  auto const report = [&](std::vector<int> const& at, std::vector<int> const& offset) {
+    return testing::report_of([&] { images.copy(4, at, offset); });
+  };
+  EXPECT_EQ(report({0, 0, 0, 0}, {255, 0}), "");
+  EXPECT_SAYS(report({0, 3, 0, 0}, {0, 0}),
+              "copies a box whose first corner is at column 3; the map's are at -1 to 2 by 1");
+  EXPECT_SAYS(report({0, 0, -2, 0}, {0, 0}),
+              "whose first corner is at row -2; the map's are at -1 to 2 by 1");
+  EXPECT_SAYS(report({2, 0, 0, 0}, {0, 0}),
+              "whose first channel is 2, of 4 bytes; expected multiples of 16 bytes");
+  EXPECT_SAYS(report({0, 0, 0, 0}, {0, 256}),
+              "with an offset of 256 from the corner's row; valid values: 0 to 255");
+  images.tensor.step[0] = 3;
+  EXPECT_SAYS(report({0, 0, 0, 0}, {0, 0}),
+              "whose first corner is at column 0; the map's are at -1 to 2 by 3");
+}
+
+TEST(WindowCopy, MapsAreForOneMode) {
+  Images images(1, 4, 4);
+  images.tensor.windows = 4;
+  std::vector<unsigned char> seen(8192);
+  WindowCopy copy{emulator::encode_tensor_map(images.tensor), seen.data(), {}, {}, 128, true};
+  auto const report = [&] {
+    return testing::report_of([&] {
+      emulator::launch_kernel<copy_windows_kernel<WindowCopy>>({1}, 32, sizeof(WindowStorage), copy);
+    });
+  };
+  EXPECT_SAYS(report(), "copies a box of a tensor map for im2col mode");
+  emulator::TiledTensor tiles;
+  tiles.address = images.tensor.address;
+  tiles.rank = 4, tiles.element_bytes = 4;
+  int const box[4] = {8, 4, 1, 1};
+  for (int i = 0; i < 4; ++i) {
+    tiles.extent[i] = images.tensor.extent[i];
+    tiles.stride[i] = images.tensor.stride[i];
+    tiles.box[i] = box[i];
+  }
+  copy.map = emulator::encode_tensor_map(tiles);
+  EXPECT_EQ(report(), "");
+  copy.by_tiles = false;
+  EXPECT_SAYS(report(), "copies a box in im2col mode, of a tensor map for tiles");
+}
+
+TEST(WindowCopy, TensorMapsThatTheHardwareRefuses) {
+  auto const refusal = [](auto change) {
+    Images images(2, 4, 4);
+    images.tensor.windows = 16;
+    change(images.tensor);
+    return testing::report_of([&] { emulator::encode_tensor_map(images.tensor); }, ErrorCode::bad_request);
+  };
+  EXPECT_EQ(refusal([](auto&) {}), "");
+  EXPECT_SAYS(refusal([](auto& tensor) { tensor.lower[1] = -129; }),
+              "a corner at -129 of rows; valid values: -128 to 127");
+  EXPECT_SAYS(refusal([](auto& tensor) { tensor.upper[0] = -4; }),
+              "whose corners leave no window of columns");
+  EXPECT_SAYS(refusal([](auto& tensor) { tensor.step[0] = 9; }),
+              "a step of 9 of columns; valid values: 1 to 8");
+  EXPECT_SAYS(refusal([](auto& tensor) { tensor.windows = 1025; }), "a box of 1025 windows; valid values");
+  EXPECT_SAYS(refusal([](auto& tensor) { tensor.channels = 16; }),
+              "a swizzle of 32 bytes and box rows of 64 bytes");
+  EXPECT_SAYS(refusal([](auto& tensor) { tensor.stride[2] = 130; }),
+              "a stride of 130 bytes of dimension 2; valid values");
+}
+
+}  // namespace
+}  // namespace cosmati

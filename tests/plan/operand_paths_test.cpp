@@ -1,0 +1,107 @@
+// How operands with a layout that wgmma does not support are planned: through registers, by threads, or
+// repacked first.
+#include "src/plan/gemm/operand_paths.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/plan/gemm_problem.h"
+#include "tests/plan/product_text.h"
+
+namespace cosmati {
+namespace {
+
+using testing::gpu_device;
+using testing::main_text;
+using testing::product;
+
+Plan<GemmProblem> plan_of(GemmProblem const& problem, std::string const& policy = "") {
+  PlanOptions options;
+  options.kernel = "warp_specialized";
+  options.policy = policy;
+  return make_plan(problem, gpu_device("h200"), options);
+}
+
+bool has(std::string const& text, std::string const& part) { return text.find(part) != std::string::npos; }
+
+std::string note_of(Plan<GemmProblem> const& plan) {
+  for (Considered const& entry : plan.considered)
+    if (entry.kernel == "warp_specialized") return entry.note;
+  return {};
+}
+
+GemmProblem tf32(std::string const& letters, Index n = 4096) {
+  return product(DataType::tf32, DataType::f32, 4096, n, 4096, letters);
+}
+
+TEST(OperandPaths, Tf32AlongMGoesThroughRegisters) {
+  // d is column-major. For tt, b^T becomes the kernel's A; for nn, a does, and d is M-major in the kernel.
+  Plan<GemmProblem> const tt = plan_of(tf32("tt")), nn = plan_of(tf32("nn"));
+  EXPECT_TRUE(tt.recipe.swapped);
+  EXPECT_FALSE(nn.recipe.swapped);
+  for (Plan<GemmProblem> const* plan : {&tt, &nn}) {
+    EXPECT_EQ(plan->recipe.a.along, Along::mn);
+    EXPECT_EQ(plan->recipe.b.along, Along::k);
+    EXPECT_EQ(plan->recipe.repack_a.bytes + plan->recipe.repack_b.bytes, 0u);
+    EXPECT_EQ(plan->workspace_bytes, 0u);
+    EXPECT_TRUE(has(to_string(plan->recipe), "a along m by 4 through registers")) << to_string(plan->recipe);
+  }
+  EXPECT_TRUE(has(note_of(nn), "predicted, a transposed first: ")) << note_of(nn);
+  EXPECT_TRUE(has(note_of(nn), "; a through registers: ")) << note_of(nn);
+  EXPECT_TRUE(has(main_text(nn), "TensorDestination<f32, Along::mn>"));
+  EXPECT_TRUE(has(main_text(tt), "TensorDestination<f32>"));
+}
+
+TEST(OperandPaths, OfTwoThatLieAlongMAndNOneIsTransposed) {
+  Plan<GemmProblem> const nt = plan_of(tf32("nt"));
+  EXPECT_EQ(nt.recipe.repack_a.bytes, 0u);
+  EXPECT_EQ(nt.recipe.repack_b.from, Along::mn);
+  EXPECT_EQ(nt.recipe.repack_b.to, Along::k);
+  EXPECT_EQ(plan::operand_paths(tf32("nt")).size(), 3u);
+  EXPECT_EQ(plan::operand_paths(tf32("tn")).size(), 1u);
+}
+
+TEST(OperandPaths, ResultsThatTheEngineCannotStoreAlongMAreStaged) {
+  GemmProblem odd = tf32("nn");
+  odd.d.layout.stride[2] = 4099;
+  Plan<GemmProblem> const plan = plan_of(odd, "operands=registers");
+  EXPECT_EQ(plan.recipe.policy.epilogue, EpilogueSchedule::staged);
+  EXPECT_TRUE(has(main_text(plan), "StridedDestination<f32, 1, Along::mn>"));
+}
+
+TEST(OperandPaths, MisalignedOperandsComeByThreads) {
+  GemmProblem problem = product(DataType::bf16, DataType::bf16, 256, 512, 512, "tn");
+  problem.a.alignment = 8;
+  Plan<GemmProblem> const plan = plan_of(problem);
+  OperandAccess const& of_a = plan.recipe.swapped ? plan.recipe.b : plan.recipe.a;
+  OperandAccess const& of_b = plan.recipe.swapped ? plan.recipe.a : plan.recipe.b;
+  EXPECT_TRUE(of_a.by_threads);
+  EXPECT_EQ(of_a.width, 4);
+  EXPECT_FALSE(of_b.by_threads);
+  EXPECT_EQ(plan.workspace_bytes, 0u);
+  EXPECT_EQ(plan.recipe.policy.cluster_m * plan.recipe.policy.cluster_n, 1);
+  std::string const text = main_text(plan);
+  EXPECT_TRUE(has(text, "StridedSource<bf16, Along::k, 4>")) << text;
+  EXPECT_TRUE(has(text, "TensorSource<bf16, Along::k>")) << text;
+  // For a large product of single-element runs, copies by threads would take longer than repacking.
+  Plan<GemmProblem> const large = plan_of(product(DataType::bf16, DataType::bf16, 4095, 4095, 4095, "tn"));
+  EXPECT_GT(large.recipe.repack_a.bytes, 0u);
+  EXPECT_TRUE(has(note_of(large), "copied by threads")) << note_of(large);
+  // M-major bytes: cp.async cannot transpose them.
+  for (plan::OperandPath const& path :
+       plan::operand_paths(product(DataType::s8, DataType::s32, 4095, 4095, 4095, "nt")))
+    EXPECT_FALSE(path.form.a.by_threads || path.form.b.by_threads);
+}
+
+TEST(OperandPaths, AreChosenByHand) {
+  EXPECT_GT(plan_of(tf32("nn"), "operands=repacked").recipe.repack_b.bytes, 0u);
+  EXPECT_EQ(plan_of(tf32("nn"), "huge,operands=registers").recipe.policy_name, "huge");
+  EXPECT_TRUE(plan_of(tf32("nn", 4097), "vast,operands=repacked").recipe.repack_b.bytes > 0);
+  PolicyRequest const request = "operands=threads,huge";
+  EXPECT_EQ(request.operands, OperandKind::threads);
+  EXPECT_EQ(request.names, std::vector<std::string>{"huge"});
+  EXPECT_THROW((void)plan_of(tf32("nn"), "operands=none"), Error);
+  EXPECT_THROW((void)plan_of(tf32("nn"), "operands=threads"), Error);  // TMA supports both operands
+}
+
+}  // namespace
+}  // namespace cosmati
