@@ -223,7 +223,7 @@ TEST(ConvolutionAlgorithms, ThePlannerTakesDepthwiseForDepthwise) {
     for (ConvolutionDirection const direction : sliding_directions) {
       auto const plan = make_plan(problem_of(direction, DataType::f16, DataType::f16, format, layer), device);
       EXPECT_EQ(plan.kernel, "depthwise");
-      EXPECT_EQ(std::get<SlidingRecipe>(plan.recipe.own).vector, format == TensorFormat::nhwc ? 8 : 1);
+      EXPECT_EQ(std::get<DepthwiseRecipe>(plan.recipe.own).vector, format == TensorFormat::nhwc ? 8 : 1);
     }
 }
 
@@ -234,7 +234,7 @@ TEST(Depthwise, FilterGradientsAreAddedInParts) {
       problem_of(ConvolutionDirection::filter, DataType::f32, DataType::f32, TensorFormat::nhwc, layer);
   PlanOptions options;
   options.kernel = "depthwise";
-  EXPECT_GT(std::get<SlidingRecipe>(make_plan(p, emulated_device(), options).recipe.own).rounds, 1);
+  EXPECT_GT(std::get<DepthwiseRecipe>(make_plan(p, emulated_device(), options).recipe.own).rounds, 1);
   expect_right(p, "depthwise");
 }
 

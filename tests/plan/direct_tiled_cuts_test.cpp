@@ -41,14 +41,14 @@ void expect_same(Problem const& p, Launch const& launch) {
 
 template <DirectTile tile, int threads, int taps, int output_step, bool swapped>
 void expect_tiles(Problem const& p, int images, int channels) {
-  SlidingRecipe recipe;
-  recipe.tile = tile, recipe.rounds = images, recipe.channels = channels;
-  recipe.taps = taps, recipe.output_step = output_step;
+  DirectTiledRecipe recipe;
+  recipe.tile = tile, recipe.images = images, recipe.channels = channels;
+  recipe.rows.taps = taps, recipe.rows.output_step = output_step;
   expect_same(p, [&](Problem::Arguments const& arguments) {
     for (plan::SlidingForm const& sliding : plan::sliding_forms(p, ConvolutionAlgorithm::direct_tiled)) {
       constexpr int tap_step = 1;
       bool const forward = sliding.window.rows.tap_step > 0;
-      recipe.tap_step = forward ? tap_step : -tap_step;
+      recipe.rows.tap_step = forward ? tap_step : -tap_step;
       ASSERT_EQ(sliding.form.swapped, swapped);
       ASSERT_EQ(plan::tile_threads(recipe), threads);
       plan::ConvolutionPointers const pointers = plan::pointers_of(p, sliding.form, arguments);
@@ -75,9 +75,9 @@ template <DirectTile tile, int threads, int taps, bool swapped>
 void expect_phases(Problem const& p, int images, int channels) {
   ConvolutionRecipe recipe;
   recipe.algorithm = ConvolutionAlgorithm::direct_tiled;
-  SlidingRecipe& own = recipe.own.emplace<SlidingRecipe>();
-  own.tile = tile, own.rounds = images, own.channels = channels;
-  own.taps = taps, own.tap_step = -1, own.uneven = true;
+  DirectTiledRecipe& own = recipe.own.emplace<DirectTiledRecipe>();
+  own.tile = tile, own.images = images, own.channels = channels;
+  own.rows = {taps, 1, -1, true};
   plan::SlidingLaunches const launches = plan::sliding_launches(p, recipe.algorithm);
   ASSERT_EQ(launches.size(), 1u);
   expect_same(p, [&](Problem::Arguments const& arguments) {
@@ -105,11 +105,12 @@ void expect_phases(Problem const& p, int images, int channels) {
 struct FilterCut {
   int rows, filters, images, blocks;
 };
-template <int log2_lanes, int run, int filters, int taps, bool swapped>
+template <int log2_threads, int run, int filters, int taps, bool swapped>
 void expect_filters(Problem const& p, FilterCut const& cut) {
-  SlidingRecipe recipe;
-  recipe.log2_lanes = log2_lanes, recipe.tile = {cut.rows, run, cut.filters, 1, filters};
-  recipe.rounds = cut.images, recipe.vector = cut.blocks, recipe.taps = taps;
+  WgradDirectRecipe recipe;
+  recipe.log2_threads = log2_threads, recipe.rows = cut.rows, recipe.filters = cut.filters;
+  recipe.run = run, recipe.thread_filters = filters;
+  recipe.images = cut.images, recipe.blocks = cut.blocks, recipe.columns.taps = taps;
   plan::WgradDirectForm const gradient = plan::wgrad_direct_form(p);
   ASSERT_EQ(gradient.form.image_is_a, swapped);
   Tensor db = filled(describe(DataType::f32, {p.y.extent(1)}), 9);
@@ -120,7 +121,7 @@ void expect_filters(Problem const& p, FilterCut const& cut) {
                             db.data(), 1);
     parameters.d = {plan::digit_arguments(gradient.form.d, arguments.dw), gradient.form.d.type};
     parameters.epilogue = {nullptr, &gradient.form};
-    using Traits = WgradDirectTraits<1 << log2_lanes, run, filters, f32, f32, f32, Epilogue, Destination,
+    using Traits = WgradDirectTraits<1 << log2_threads, run, filters, f32, f32, f32, Epilogue, Destination,
                                      swapped, taps, 1, 1>;
     emulator::launch_kernel<&wgrad_direct_kernel<Traits>>(as_grid(plan::wgrad_direct_grid(gradient, recipe)),
                                                           Traits::threads, shared_bytes, parameters, 2);

@@ -51,7 +51,7 @@ void expect_right_packed(ConvolutionProblem const& p, PackRecipe packing) {
   options.kernel = kernel;
   auto plan = make_plan(p, emulated_device(), options);
   plan::place_in_workspace(packing, p, plan.recipe.product.flag_bytes + plan.recipe.product.partial_bytes);
-  plan.recipe.packing = packing;
+  plan.recipe.own = packing;
   plan.workspace_bytes = packing.end;
   auto const prepared = prepare(plan);
   bool const is_filter = p.direction == ConvolutionDirection::filter;
@@ -151,8 +151,8 @@ TEST(PackedWindows, TheWorkspaceHasALimit) {
   PlanOptions options;
   auto const plan = make_plan(p, a_gpu(), options);
   EXPECT_EQ(plan.kernel, kernel);
-  EXPECT_TRUE(plan.recipe.packing.image);
-  EXPECT_EQ(plan.workspace_bytes, plan.recipe.packing.end);
+  EXPECT_TRUE(std::get<PackRecipe>(plan.recipe.own).image);
+  EXPECT_EQ(plan.workspace_bytes, std::get<PackRecipe>(plan.recipe.own).end);
   options.max_workspace = 1 << 20;
   auto const small = make_plan(p, a_gpu(), options);
   EXPECT_NE(small.kernel, kernel);
@@ -164,8 +164,8 @@ TEST(PackedWindows, WhatLiesWellIsNotPacked) {
   geometry.c = 64;
   auto const plan = make_plan(problem(forward, TensorFormat::nhwc, geometry), a_gpu(), {});
   EXPECT_EQ(plan.kernel, kernel);
-  EXPECT_FALSE(plan.recipe.packing.image);
-  EXPECT_FALSE(plan.recipe.packing.other);
+  EXPECT_FALSE(std::get<PackRecipe>(plan.recipe.own).image);
+  EXPECT_FALSE(std::get<PackRecipe>(plan.recipe.own).other);
 }
 
 TEST(PackedWindows, ComposedKernelsCompileWithoutSpills) {

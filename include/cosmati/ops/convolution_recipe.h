@@ -50,20 +50,52 @@ struct PackRecipe {
   friend bool operator==(PackRecipe const&, PackRecipe const&) = default;
 };
 
-// The recipe of kernels that slide windows over the image: direct_tiled and depthwise.
-struct SlidingRecipe {
-  // For direct_tiled: `rounds` images per block, the number of their channels in shared memory at a time, and
-  // compile-time facts about the rows. For its filter gradient see src/plan/conv/filter/wgrad_direct.h.
+// What a sliding kernel compiles in about an axis of its windows: the maximum number of taps, and the steps
+// of outputs and taps. taps = 0: nothing.
+struct KnownAxis {
+  int taps = 0, output_step = 1, tap_step = 1;
+  bool uneven = false;  // some phases have one tap less than `taps`, or none
+  friend bool operator==(KnownAxis const&, KnownAxis const&) = default;
+};
+
+// The recipe of direct_tiled (cosmati/conv/direct_tiled.h), except for filter gradients.
+struct DirectTiledRecipe {
   DirectTile tile;
-  int channels = 1;
-  // For depthwise: channels per thread, and the compile-time facts about the axis of its outputs (taps = 0:
-  // none).
-  bool channels_last = false;
-  int vector = 1, taps = 0, output_step = 1, tap_step = 1;
-  bool uneven = false;  // for both: some phases have one tap less than `taps`, or none
-  int log2_lanes = 5, rounds = 1;
+  int images = 1, channels = 1;  // of a block: images, and their channels in shared memory at a time
+  KnownAxis rows;
   int shared_bytes = 0;
-  friend bool operator==(SlidingRecipe const&, SlidingRecipe const&) = default;
+  friend bool operator==(DirectTiledRecipe const&, DirectTiledRecipe const&) = default;
+};
+
+// The recipe of direct_tiled for filter gradients (cosmati/conv/wgrad_direct.h).
+struct WgradDirectRecipe {
+  int images = 1, rows = 1;         // of a pass
+  int filters = 1;                  // per block
+  int run = 1, thread_filters = 1;  // per thread: outputs of a row, and filters
+  int blocks = 1;                   // that share the passes
+  int log2_threads = 5;             // per block
+  KnownAxis columns;
+  int shared_bytes = 0;
+  friend bool operator==(WgradDirectRecipe const&, WgradDirectRecipe const&) = default;
+};
+
+// The recipe of depthwise (cosmati/conv/depthwise.h), except for filter gradients: channels per thread, and
+// the axis of its outputs.
+struct DepthwiseRecipe {
+  bool channels_last = false;
+  int vector = 1, log2_lanes = 5, rounds = 1;
+  KnownAxis axis;
+  int shared_bytes = 0;
+  friend bool operator==(DepthwiseRecipe const&, DepthwiseRecipe const&) = default;
+};
+
+// The recipe of depthwise for filter gradients (cosmati/conv/depthwise_filter.h): channels and taps per
+// thread, and the parts of the sums.
+struct DepthwiseFilterRecipe {
+  bool channels_last = false;
+  int vector = 1, taps = 1, log2_lanes = 5, parts = 1;
+  int shared_bytes = 0;
+  friend bool operator==(DepthwiseFilterRecipe const&, DepthwiseFilterRecipe const&) = default;
 };
 
 // The recipe of winograd (cosmati/conv/winograd.h): transforms around a batch of products, for a number of
@@ -121,12 +153,10 @@ struct ConvolutionRecipe {
   GemmRecipe product;
   // Each step of the main loop covers one tap and block_k channels (cosmati/conv/window_source.h).
   bool stepwise = false;
-  int launches = 1;    // for a strided data gradient: one launch for all phases, or one for each
-  PackRecipe packing;  // of warp_specialized
-  // What only this algorithm has: unroll_gemm, direct_tiled or depthwise, dgrad_small_c, winograd, fft,
-  // image_slices; nothing for the others.
-  std::variant<std::monostate, UnrollRecipe, SlidingRecipe, MergedRecipe, WinogradRecipe, FftRecipe,
-               SlicesRecipe>
+  int launches = 1;  // for a strided data gradient: one launch for all phases, or one for each
+  // What only this algorithm has; nothing for direct, gemm, and implicit_gemm except by warp_specialized.
+  std::variant<std::monostate, PackRecipe, UnrollRecipe, DirectTiledRecipe, WgradDirectRecipe,
+               DepthwiseRecipe, DepthwiseFilterRecipe, MergedRecipe, WinogradRecipe, FftRecipe, SlicesRecipe>
       own;
   std::size_t bias_bytes =
       0;  // at the end of the workspace: for the bias gradient, alone or with the filter's

@@ -19,10 +19,10 @@ constexpr int threads = 128, run = 4;  // DepthwiseTraits
 
 Index parts(Index extent, Index of) { return (extent + of - 1) / of; }
 
-WindowAxis const& along(SlidingForm const& sliding, SlidingRecipe const& recipe) {
+WindowAxis const& along(SlidingForm const& sliding, DepthwiseRecipe const& recipe) {
   return recipe.channels_last ? sliding.window.columns : sliding.window.rows;
 }
-WindowAxis const& across(SlidingForm const& sliding, SlidingRecipe const& recipe) {
+WindowAxis const& across(SlidingForm const& sliding, DepthwiseRecipe const& recipe) {
   return recipe.channels_last ? sliding.window.rows : sliding.window.columns;
 }
 Index channels_of(SlidingForm const& sliding) {
@@ -31,35 +31,31 @@ Index channels_of(SlidingForm const& sliding) {
 
 // Makes taps and steps compile-time constants if the image elements that a thread keeps per tap of the other
 // axis fit in registers.
-void compile_in(SlidingRecipe& recipe, std::vector<SlidingForm> const& forms) {
+KnownAxis compiled_in(std::vector<SlidingForm> const& forms, bool channels_last) {
   KnownAxis const known =
-      known_axis(forms, recipe.channels_last ? &SlidingArguments::columns : &SlidingArguments::rows);
+      known_axis(forms, channels_last ? &SlidingArguments::columns : &SlidingArguments::rows);
   constexpr int max_places = 16;
-  if (known.taps < 1 || known.taps > max_places || std::abs(known.tap_step) > max_places ||
-      known.output_step > max_places ||
-      known_window(known.taps, known.output_step, known.tap_step, run).places > max_places)
-    return;
-  recipe.taps = known.taps;
-  recipe.output_step = known.output_step;
-  recipe.tap_step = known.tap_step;
-  recipe.uneven = known.uneven;
+  bool const few = known.taps >= 1 && known.taps <= max_places && std::abs(known.tap_step) <= max_places &&
+                   known.output_step <= max_places &&
+                   known_window(known.taps, known.output_step, known.tap_step, run).places <= max_places;
+  return few ? known : KnownAxis{};
 }
 
 // True if the emulator has this kernel with compile-time taps.
-bool in_catalogue(SlidingRecipe const& recipe, DataType sum) {
-  bool const forward = recipe.taps == 3 && recipe.tap_step == 1 && !recipe.uneven;
-  bool const places = recipe.taps == 2 && recipe.tap_step == -1 && recipe.uneven;
-  return sum == DataType::f32 && recipe.output_step == 1 && (forward || places);
+bool in_catalogue(KnownAxis const& axis, DataType sum) {
+  bool const forward = axis.taps == 3 && axis.tap_step == 1 && !axis.uneven;
+  bool const phases = axis.taps == 2 && axis.tap_step == -1 && axis.uneven;
+  return sum == DataType::f32 && axis.output_step == 1 && (forward || phases);
 }
 
 // Channels per access: at most 16 aligned bytes, and few enough for registers.
-int vector_of(SlidingRecipe const& recipe, std::vector<SlidingForm> const& forms, bool emulated) {
+int vector_of(DepthwiseRecipe const& recipe, std::vector<SlidingForm> const& forms, bool emulated) {
   SlidingForm const& front = forms.front();
   WindowForm const& image = front.form.image();
   int const size = size_of(image.type);
   if (!recipe.channels_last || front.window.image_group != 1 || front.window.outputs != 1) return 1;
   constexpr int max_values = 80;
-  int const kept = known_window(recipe.taps, recipe.output_step, recipe.tap_step, run).places;
+  int const kept = known_window(recipe.axis.taps, recipe.axis.output_step, recipe.axis.tap_step, run).places;
   auto const fits = [&](int vector) {
     auto const whole = [vector](Index value) { return value % vector == 0; };
     bool all =
@@ -72,24 +68,24 @@ int vector_of(SlidingRecipe const& recipe, std::vector<SlidingForm> const& forms
     }
     return all;
   };
-  if (emulated) return recipe.taps > 0 && fits(4) ? 4 : 1;
+  if (emulated) return recipe.axis.taps > 0 && fits(4) ? 4 : 1;
   int vector = 1;
   while (2 * vector * size <= 16 && fits(2 * vector)) vector *= 2;
   return vector;
 }
 
-Index filter_bytes(SlidingForm const& sliding, SlidingRecipe const& recipe) {
+Index filter_bytes(SlidingForm const& sliding, DepthwiseRecipe const& recipe) {
   SlidingArguments const& w = sliding.window;
   Index const channels = recipe.channels_last ? Index{recipe.vector} << recipe.log2_lanes : 1;
   return channels * w.inputs * w.rows.taps * w.columns.taps * size_of(sliding.form.sum);
 }
 
-Index items_of(SlidingForm const& sliding, SlidingRecipe const& recipe) {
+Index items_of(SlidingForm const& sliding, DepthwiseRecipe const& recipe) {
   WindowAxis const& other = across(sliding, recipe);
   return sliding.window.images * parts(along(sliding, recipe).outputs, run) *
          (recipe.channels_last ? other.outputs : parts(other.outputs, Index{1} << recipe.log2_lanes));
 }
-Index channel_tiles(SlidingForm const& sliding, SlidingRecipe const& recipe) {
+Index channel_tiles(SlidingForm const& sliding, DepthwiseRecipe const& recipe) {
   return parts(channels_of(sliding), recipe.channels_last ? Index{recipe.vector} << recipe.log2_lanes : 1);
 }
 
@@ -108,7 +104,7 @@ std::string violation(Problem const& problem, Device const& device, PlanOptions 
 // instructions of a thread including waits, per run and per loaded image element, also for idle lanes. They
 // are fitted to 3x3 taps with strides 1 and 2 and to 7x7 taps on an H200, and accurate within 25 % above 40
 // us.
-double predicted(std::vector<SlidingForm> const& forms, SlidingRecipe const& recipe, Gpu const& gpu) {
+double predicted(std::vector<SlidingForm> const& forms, DepthwiseRecipe const& recipe, Gpu const& gpu) {
   double const slots_of_run = 383 + 8.5 * recipe.vector, slots_of_place = 10 + 10 * recipe.vector;
   constexpr double clocks_of_load = 400, blocks_at_once = 5;
   double image = 0, results = 0, slots = 0, blocks = 0, loads = 0;
@@ -124,7 +120,7 @@ double predicted(std::vector<SlidingForm> const& forms, SlidingRecipe const& rec
     results += static_cast<double>(sliding.result_bytes());
     double const rate = sliding.form.sum == DataType::f64 ? gpu.fma_f64 : gpu.fma_f32;
     double const products = axis.taps * run * recipe.vector * gpu.fma_f32 / std::max(1.0, rate);
-    bool const known = recipe.taps > 0 && axis.taps > 0;
+    bool const known = recipe.axis.taps > 0 && axis.taps > 0;
     int const places =
         known ? known_window(axis.taps, axis.output_step, axis.tap_step, run).places : run * axis.taps;
     Index const runs = (items_of(sliding, recipe) * channel_tiles(sliding, recipe)) << recipe.log2_lanes;
@@ -147,7 +143,7 @@ int log2_lanes_of(Index extent, int least, int most) {
   return best;
 }
 
-DepthwiseSchedule depthwise_schedule(SlidingForm const& sliding, SlidingRecipe const& recipe) {
+DepthwiseSchedule depthwise_schedule(SlidingForm const& sliding, DepthwiseRecipe const& recipe) {
   DepthwiseSchedule schedule;
   WindowAxis const& other = across(sliding, recipe);
   schedule.log2_lanes = recipe.log2_lanes;
@@ -163,7 +159,7 @@ DepthwiseSchedule depthwise_schedule(SlidingForm const& sliding, SlidingRecipe c
   return schedule;
 }
 
-SlidingGrid depthwise_grid(SlidingForm const& sliding, SlidingRecipe const& recipe) {
+SlidingGrid depthwise_grid(SlidingForm const& sliding, DepthwiseRecipe const& recipe) {
   DepthwiseSchedule const schedule = depthwise_schedule(sliding, recipe);
   return {channel_tiles(sliding, recipe) * parts(schedule.items, schedule.items_of_block), 1, 1};
 }
@@ -181,14 +177,11 @@ Offer<Problem> depthwise(Problem const& problem, Device const& device, PlanOptio
   SlidingForm const& front = forms.front();
   recipe.product = product_recipe(front.form);
   recipe.launches = static_cast<int>(launches.size());
-  SlidingRecipe& sliding = recipe.own.emplace<SlidingRecipe>();
+  DepthwiseRecipe& sliding = recipe.own.emplace<DepthwiseRecipe>();
   sliding.channels_last = !front.form.swapped;
-  compile_in(sliding, forms);
+  sliding.axis = compiled_in(forms, sliding.channels_last);
   bool const emulated = device.backend == Backend::emulator;
-  if (emulated && !in_catalogue(sliding, front.form.sum)) {
-    sliding.taps = 0, sliding.uneven = false;
-    sliding.output_step = sliding.tap_step = 1;
-  }
+  if (emulated && !in_catalogue(sliding.axis, front.form.sum)) sliding.axis = {};
   sliding.vector = vector_of(sliding, forms, emulated);
   Index const lanes =
       sliding.channels_last ? channels_of(front) / sliding.vector : across(front, sliding).outputs;
@@ -230,7 +223,7 @@ Offer<Problem> depthwise(Problem const& problem, Device const& device, PlanOptio
   offer.text = fmt::format("{} outputs along {} by {} channels per thread, {} lanes of {}, {}, {} rounds, {}",
                            run, sliding.channels_last ? "columns" : "rows", sliding.vector,
                            1 << sliding.log2_lanes, sliding.channels_last ? "channels" : "columns",
-                           taps_text(sliding), sliding.rounds, launches_text(launches));
+                           taps_text(sliding.axis), sliding.rounds, launches_text(launches));
   return offer;
 }
 

@@ -27,9 +27,6 @@ Index halo(WindowAxis const& axis, Index outputs) {
 // Saturates: values beyond any shared memory size remain too large.
 int narrowed(Index value) { return static_cast<int>(std::min(value, Index{1} << 30)); }
 
-// The images of a block, which the recipe stores in `rounds`.
-int images_of(SlidingRecipe const& recipe) { return recipe.rounds; }
-
 // Like DirectTiled::origin, for the first output.
 Index origin(WindowAxis const& axis) {
   return axis.origin + (axis.tap_step < 0 ? Index{axis.taps - 1} * axis.tap_step : 0);
@@ -40,14 +37,14 @@ bool reaches_outside(WindowAxis const& axis) {
 
 // The number of shared memory wavefronts per warp load of image elements; one wavefront serves each bank
 // once.
-int wavefronts(SlidingForm const& sliding, SlidingRecipe const& recipe, PlaneSchedule const& planes) {
+int wavefronts(SlidingForm const& sliding, DirectTiledRecipe const& recipe, PlaneSchedule const& planes) {
   DirectTile const& tile = recipe.tile;
   Index in_bank[32][32];
   int of_bank[32] = {}, most = 1;
   for (Index thread = 0; thread < 32; ++thread) {
     Index const column = thread % tile.columns, above = thread / tile.columns;
     Index const down = tile.rows / tile.thread_rows, row = above % down * tile.thread_rows;
-    Index const image = above / down / (tile.filters / tile.thread_filters) % images_of(recipe);
+    Index const image = above / down / (tile.filters / tile.thread_filters) % recipe.images;
     Index const at = image * planes.image_pitch + row * sliding.window.rows.output_step * planes.row_pitch +
                      column * sliding.window.columns.output_step;
     Index* const bank = in_bank[at % 32];
@@ -58,7 +55,7 @@ int wavefronts(SlidingForm const& sliding, SlidingRecipe const& recipe, PlaneSch
   return most;
 }
 
-PlaneSchedule smallest_planes(SlidingForm const& sliding, SlidingRecipe const& recipe) {
+PlaneSchedule smallest_planes(SlidingForm const& sliding, DirectTiledRecipe const& recipe) {
   SlidingArguments const& window = sliding.window;
   PlaneSchedule planes;
   planes.rows = narrowed(halo(window.rows, recipe.tile.rows));
@@ -76,12 +73,12 @@ PlaneSchedule smallest_planes(SlidingForm const& sliding, SlidingRecipe const& r
 }
 
 // Chooses pitches with few bank conflicts.
-PlaneSchedule planes_of(SlidingForm const& sliding, SlidingRecipe const& recipe) {
+PlaneSchedule planes_of(SlidingForm const& sliding, DirectTiledRecipe const& recipe) {
   PlaneSchedule const smallest = smallest_planes(sliding, recipe);
   PlaneSchedule best = smallest;
   int least = wavefronts(sliding, recipe, best);
   for (int of_row = 0; of_row < 8 && least > 1; ++of_row)
-    for (int of_image = 0; of_image < (images_of(recipe) > 1 ? 16 : 1) && least > 1; ++of_image) {
+    for (int of_image = 0; of_image < (recipe.images > 1 ? 16 : 1) && least > 1; ++of_image) {
       PlaneSchedule planes = smallest;
       planes.row_pitch += of_row;
       planes.channel_pitch = narrowed(Index{planes.rows} * planes.row_pitch);
@@ -92,13 +89,14 @@ PlaneSchedule planes_of(SlidingForm const& sliding, SlidingRecipe const& recipe)
   return best;
 }
 
-Index weight_values(SlidingForm const& sliding, SlidingRecipe const& recipe) {
+Index weight_values(SlidingForm const& sliding, DirectTiledRecipe const& recipe) {
   Index const taps = Index{sliding.window.rows.taps} * sliding.window.columns.taps;
   return parts(taps * recipe.channels * filter_pitch_of(recipe.tile), 4) * 4;
 }
-Index shared_values(SlidingForm const& sliding, SlidingRecipe const& recipe, PlaneSchedule const& planes) {
+Index shared_values(SlidingForm const& sliding, DirectTiledRecipe const& recipe,
+                    PlaneSchedule const& planes) {
   constexpr Index last_run = 4;  // filling the planes may write up to one run past their end
-  return weight_values(sliding, recipe) + Index{images_of(recipe)} * planes.image_pitch + last_run;
+  return weight_values(sliding, recipe) + Index{recipe.images} * planes.image_pitch + last_run;
 }
 
 struct Cost {
@@ -111,7 +109,7 @@ struct Cost {
 struct BlockCost {
   double issue, alone;
 };
-BlockCost block_cost(SlidingForm const& sliding, SlidingRecipe const& recipe, Gpu const& gpu) {
+BlockCost block_cost(SlidingForm const& sliding, DirectTiledRecipe const& recipe, Gpu const& gpu) {
   constexpr double share_of_issue = 0.5, dependent = 2;
   constexpr double slots_of_load = 30, slots_of_result = 20, slots_of_block = 400;
   constexpr double clocks_of_round = 2000, clocks_of_block = 1500;
@@ -126,7 +124,7 @@ BlockCost block_cost(SlidingForm const& sliding, SlidingRecipe const& recipe, Gp
   PlaneSchedule const planes = smallest_planes(sliding, recipe);
   Index const columns = Index{w.inputs} * w.columns.taps;  // in a window, over all channels
   Index const rounds = std::max<Index>(1, parts(w.inputs, recipe.channels));
-  bool const known = recipe.taps > 0;
+  bool const known = recipe.rows.taps > 0;
   Index const places = known ? halo(w.rows, tile.thread_rows) : Index{w.rows.taps} * tile.thread_rows;
   Index const filters =
       Index{w.rows.taps} * tile.thread_filters / vector_of_run(tile.thread_filters, size_of(sum));
@@ -135,8 +133,7 @@ BlockCost block_cost(SlidingForm const& sliding, SlidingRecipe const& recipe, Gp
   Index const lanes = Index{1} << planes.log2_lanes;
   Index const channels_of_line = planes.channels_last ? recipe.channels : 1;
   Index const width = Index{std::clamp(w.columns.size, 1, planes.columns)} * channels_of_line;
-  Index const lines =
-      Index{images_of(recipe)} * planes.loaded_rows.divisor * recipe.channels / channels_of_line;
+  Index const lines = Index{recipe.images} * planes.loaded_rows.divisor * recipe.channels / channels_of_line;
   double const scattered = w.columns.image_stride == 1 || planes.channels_last ? 1 : 4;
   double const loads = scattered * number(parts(width, lanes) * parts(lines, threads / lanes)) +
                        number(parts(weight_values(sliding, recipe), threads));
@@ -148,7 +145,7 @@ BlockCost block_cost(SlidingForm const& sliding, SlidingRecipe const& recipe, Gp
 }
 
 // Predicted clocks of a launch.
-double clocks_of(std::vector<SlidingForm> const& forms, SlidingRecipe const& recipe, Index resident,
+double clocks_of(std::vector<SlidingForm> const& forms, DirectTiledRecipe const& recipe, Index resident,
                  Gpu const& gpu) {
   Index all = 0;
   BlockCost sum{};
@@ -166,7 +163,7 @@ double clocks_of(std::vector<SlidingForm> const& forms, SlidingRecipe const& rec
 }
 
 // Memory traffic of a launch; interleaved phases read the image from memory once.
-double bytes_of(std::vector<SlidingForm> const& forms, SlidingRecipe const& recipe) {
+double bytes_of(std::vector<SlidingForm> const& forms, DirectTiledRecipe const& recipe) {
   double results = 0;
   Index image = 0;
   for (SlidingForm const& sliding : forms) {
@@ -174,7 +171,7 @@ double bytes_of(std::vector<SlidingForm> const& forms, SlidingRecipe const& reci
     SlidingGrid const grid = tile_grid(sliding, recipe);
     PlaneSchedule const planes = smallest_planes(sliding, recipe);
     image =
-        std::max(image, grid.x * grid.z * images_of(recipe) * w.inputs * std::min(w.rows.size, planes.rows) *
+        std::max(image, grid.x * grid.z * recipe.images * w.inputs * std::min(w.rows.size, planes.rows) *
                             std::min(w.columns.size, planes.columns) * size_of(sliding.form.image().type));
     results += static_cast<double>(sliding.result_bytes() * (1 + sliding.form.operands.size()));
   }
@@ -182,7 +179,7 @@ double bytes_of(std::vector<SlidingForm> const& forms, SlidingRecipe const& reci
 }
 
 // With `exact`, uses the actual pitches of the launches instead of the smallest ones.
-Cost cost_of(SlidingLaunches const& launches, SlidingRecipe const& recipe, Gpu const& gpu, bool exact) {
+Cost cost_of(SlidingLaunches const& launches, DirectTiledRecipe const& recipe, Gpu const& gpu, bool exact) {
   constexpr double launch_seconds = 3e-6, share_of_memory = 0.75;
   Cost cost;
   DirectTile const& tile = recipe.tile;
@@ -205,25 +202,19 @@ Cost cost_of(SlidingLaunches const& launches, SlidingRecipe const& recipe, Gpu c
 }
 
 // Makes taps and steps of the rows compile-time constants if there are few.
-SlidingRecipe compiled_in(std::vector<SlidingForm> const& forms) {
-  SlidingRecipe recipe;
+KnownAxis compiled_in(std::vector<SlidingForm> const& forms) {
   KnownAxis const known = known_axis(forms, &SlidingArguments::rows);
   constexpr int max_taps = 31, max_step = 4;
-  if (known.taps < 1 || known.taps > max_taps || std::abs(known.tap_step) > max_step ||
-      known.output_step > max_step)
-    return recipe;
-  recipe.taps = known.taps;
-  recipe.output_step = known.output_step;
-  recipe.tap_step = known.tap_step;
-  recipe.uneven = known.uneven;
-  return recipe;
+  bool const few = known.taps >= 1 && known.taps <= max_taps && std::abs(known.tap_step) <= max_step &&
+                   known.output_step <= max_step;
+  return few ? known : KnownAxis{};
 }
 
 // True if the emulator has this kernel with compile-time taps.
-bool in_catalogue(SlidingRecipe const& recipe, DataType sum) {
-  bool const forward = recipe.taps == 3 && recipe.output_step <= 2 && recipe.tap_step == 1 && !recipe.uneven;
-  bool const places = recipe.taps == 2 && recipe.output_step == 1 && recipe.tap_step == -1 && recipe.uneven;
-  return sum == DataType::f32 && (forward || places);
+bool in_catalogue(KnownAxis const& rows, DataType sum) {
+  bool const forward = rows.taps == 3 && rows.output_step <= 2 && rows.tap_step == 1 && !rows.uneven;
+  bool const phases = rows.taps == 2 && rows.output_step == 1 && rows.tap_step == -1 && rows.uneven;
+  return sum == DataType::f32 && (forward || phases);
 }
 
 class Search {
@@ -241,10 +232,12 @@ class Search {
   }
 
   // Considers blocks of up to `threads` threads, each computing thread_rows rows for thread_filters filters.
-  void consider(SlidingRecipe recipe, Index threads, int thread_rows, int thread_filters) {
+  void consider(KnownAxis const& rows, Index threads, int thread_rows, int thread_filters) {
     constexpr Index max_values = 80;  // in registers
-    Index const places = known_window(recipe.taps, recipe.output_step, recipe.tap_step, thread_rows).places;
+    Index const places = known_window(rows.taps, rows.output_step, rows.tap_step, thread_rows).places;
     if (places + Index{thread_rows + 1} * thread_filters > max_values) return;
+    DirectTiledRecipe recipe;
+    recipe.rows = rows;
     Index const down = parts(rows_, thread_rows);
     for (Index groups = std::min(parts(outputs_, thread_filters), threads); groups > 0;
          groups = groups > 1 ? parts(groups, 2) : 0) {
@@ -257,26 +250,28 @@ class Search {
       bool const whole = columns == columns_ && runs == down;
       for (Index images = whole ? std::min(images_, of_group / (columns * runs)) : 1; images > 0;
            images /= 2) {
-        recipe.rounds = narrowed(images);
+        recipe.images = narrowed(images);
         consider_channels(recipe);
       }
     }
   }
   // Considers one tile, with as many images as `threads` can process.
-  void consider(SlidingRecipe recipe, Index threads, DirectTile const& tile) {
+  void consider(KnownAxis const& rows, Index threads, DirectTile const& tile) {
+    DirectTiledRecipe recipe;
+    recipe.rows = rows;
     recipe.tile = tile;
     bool const whole = tile.rows >= rows_ && tile.columns >= columns_;
-    recipe.rounds = whole ? narrowed(std::min(images_, threads / Index{tile.threads()})) : 1;
+    recipe.images = whole ? narrowed(std::min(images_, threads / Index{tile.threads()})) : 1;
     consider_channels(recipe);
   }
 
-  SlidingRecipe const& best() const { return best_; }
+  DirectTiledRecipe const& best() const { return best_; }
   double seconds() const { return seconds_; }
   Index min_bytes() const { return min_bytes_; }
   bool found() const { return best_.shared_bytes > 0; }
 
  private:
-  void consider_channels(SlidingRecipe recipe) {
+  void consider_channels(DirectTiledRecipe recipe) {
     Index const most = gpu_.shared_bytes_per_block;
     for (Index channels = std::min<Index>(inputs_, 32); channels > 0;
          channels = channels > 1 ? parts(channels, 2) : 0) {
@@ -295,22 +290,22 @@ class Search {
   SlidingLaunches const& launches_;
   Gpu const& gpu_;
   Index rows_ = 1, columns_ = 1, outputs_, images_, inputs_, min_bytes_ = 0;
-  SlidingRecipe best_;
+  DirectTiledRecipe best_;
   double seconds_ = 0;
 };
 
 }  // namespace
 
-int tile_threads(SlidingRecipe const& recipe) {
-  return (recipe.tile.threads() * recipe.rounds + 31) / 32 * 32;
+int tile_threads(DirectTiledRecipe const& recipe) {
+  return (recipe.tile.threads() * recipe.images + 31) / 32 * 32;
 }
 
-DirectTileSchedule tile_schedule(SlidingForm const& sliding, SlidingRecipe const& recipe) {
+DirectTileSchedule tile_schedule(SlidingForm const& sliding, DirectTiledRecipe const& recipe) {
   SlidingArguments const& window = sliding.window;
   auto const divisor = [](Index value) { return Divisor(std::max<Index>(1, value)); };
   DirectTileSchedule schedule;
   schedule.planes = planes_of(sliding, recipe);
-  schedule.images = images_of(recipe);
+  schedule.images = recipe.images;
   schedule.weights = narrowed(weight_values(sliding, recipe));
   schedule.tiles_down = divisor(parts(window.rows.outputs, recipe.tile.rows));
   schedule.tiles_across = divisor(parts(window.columns.outputs, recipe.tile.columns));
@@ -319,9 +314,9 @@ DirectTileSchedule tile_schedule(SlidingForm const& sliding, SlidingRecipe const
   return schedule;
 }
 
-SlidingGrid tile_grid(SlidingForm const& sliding, SlidingRecipe const& recipe) {
+SlidingGrid tile_grid(SlidingForm const& sliding, DirectTiledRecipe const& recipe) {
   SlidingArguments const& window = sliding.window;
-  return {parts(window.images, images_of(recipe)) * parts(window.rows.outputs, recipe.tile.rows) *
+  return {parts(window.images, recipe.images) * parts(window.rows.outputs, recipe.tile.rows) *
               parts(window.columns.outputs, recipe.tile.columns),
           parts(window.outputs, recipe.tile.filters), sliding.form.groups};
 }
@@ -346,11 +341,11 @@ Offer<Problem> direct_tiled(Problem const& problem, Device const& device, PlanOp
   recipe.launches = static_cast<int>(launches.size());
   Gpu const& gpu = device.gpu;
   bool const emulated = device.backend == Backend::emulator;
-  SlidingRecipe const known = compiled_in(forms);
+  KnownAxis const known = compiled_in(forms);
   Search search(launches, gpu);
   if (emulated) {
-    search.consider(in_catalogue(known, recipe.product.sum) ? known : SlidingRecipe{},
-                    emulated_direct_threads, emulated_direct_tile);
+    search.consider(in_catalogue(known, recipe.product.sum) ? known : KnownAxis{}, emulated_direct_threads,
+                    emulated_direct_tile);
   } else {
     constexpr int max_sums = 48;
     for (Index const threads : {64, 128, 256})
@@ -366,7 +361,7 @@ Offer<Problem> direct_tiled(Problem const& problem, Device const& device, PlanOp
         gpu.shared_bytes_per_block);
     return offer;
   }
-  SlidingRecipe const& own = recipe.own.emplace<SlidingRecipe>(search.best());
+  DirectTiledRecipe const& own = recipe.own.emplace<DirectTiledRecipe>(search.best());
   Index const filters = tile_grid(forms.front(), own).y;
   for (auto const& launch : launches) {
     std::vector<Index> const tiles = blocks_along_x(launch, recipe);
@@ -384,8 +379,8 @@ Offer<Problem> direct_tiled(Problem const& problem, Device const& device, PlanOp
   offer.text = fmt::format(
       "{} images of {}x{} outputs of {} filters, thread {}x{}, {} threads, {}, {} channels at a time, {} "
       "bytes of shared memory, {}",
-      images_of(own), tile.rows, tile.columns, tile.filters, tile.thread_rows, tile.thread_filters,
-      tile_threads(own), taps_text(own), own.channels, own.shared_bytes,
+      own.images, tile.rows, tile.columns, tile.filters, tile.thread_rows, tile.thread_filters,
+      tile_threads(own), taps_text(own.rows), own.channels, own.shared_bytes,
       launches_text(launches, parts(forms.front().form.groups, max_groups)));
   return offer;
 }

@@ -135,9 +135,9 @@ std::string launches_text(SlidingLaunches const& launches, Index times) {
   return text;
 }
 
-std::string taps_text(SlidingRecipe const& recipe) {
-  if (recipe.taps == 0) return "any taps";
-  return fmt::format("{} taps {}in registers", recipe.taps, recipe.uneven ? "or one less " : "");
+std::string taps_text(KnownAxis const& axis) {
+  if (axis.taps == 0) return "any taps";
+  return fmt::format("{} taps {}in registers", axis.taps, axis.uneven ? "or one less " : "");
 }
 
 KnownAxis known_axis(std::vector<SlidingForm> const& forms, WindowAxis SlidingArguments::*axis) {
@@ -160,8 +160,8 @@ std::vector<Index> blocks_along_x(std::vector<SlidingForm> const& launch, Convol
   std::vector<Index> blocks;
   for (SlidingForm const& sliding : launch)
     blocks.push_back(recipe.algorithm == ConvolutionAlgorithm::depthwise
-                         ? depthwise_grid(sliding, std::get<SlidingRecipe>(recipe.own)).x
-                         : tile_grid(sliding, std::get<SlidingRecipe>(recipe.own)).x);
+                         ? depthwise_grid(sliding, std::get<DepthwiseRecipe>(recipe.own)).x
+                         : tile_grid(sliding, std::get<DirectTiledRecipe>(recipe.own)).x);
   return blocks;
 }
 

@@ -42,14 +42,10 @@ constexpr int max_phases_of = static_cast<int>(
                                                   1));
 
 // "3 taps in registers"
-std::string taps_text(SlidingRecipe const& recipe);
+std::string taps_text(KnownAxis const& axis);
 
-// The compile-time facts of an axis for a kernel of all forms: the maximum number of taps, and the steps.
-// taps = 0: none, since the forms differ by more than one tap where they have any.
-struct KnownAxis {
-  int taps = 0, output_step = 1, tap_step = 1;
-  bool uneven = false;
-};
+// What a kernel of all forms can compile in about an axis; nothing if the forms differ by more than one tap
+// where they have any.
 KnownAxis known_axis(std::vector<SlidingForm> const& forms, WindowAxis SlidingArguments::*axis);
 
 // Adds the pointers of a launch.
@@ -74,8 +70,8 @@ WindowAxis window_axis(FoundDigit const& output, FoundDigit const& tap, FoundDig
 struct DepthwiseTraits {
   KernelTypes types;
   bool channels_last = false;
-  int vector = 1, taps = 0, output_step = 1, tap_step = 1;
-  bool uneven = false;
+  int vector = 1;
+  KnownAxis axis;
   std::string print() const;
 };
 struct DirectTiledTraits {
@@ -83,8 +79,7 @@ struct DirectTiledTraits {
   int threads = 64;
   KernelTypes types;
   bool swapped = false;
-  int taps = 0, output_step = 1, tap_step = 1;
-  bool uneven = false;
+  KnownAxis rows;
   std::string print() const;
 };
 // The program of direct_tiled and depthwise, except for filter gradients.
@@ -98,14 +93,14 @@ struct SlidingGrid {
 };
 // Returns the blocks of each phase of a launch along the grid's x.
 std::vector<Index> blocks_along_x(std::vector<SlidingForm> const& launch, ConvolutionRecipe const& recipe);
-DirectTileSchedule tile_schedule(SlidingForm const& sliding, SlidingRecipe const& recipe);
-SlidingGrid tile_grid(SlidingForm const& sliding, SlidingRecipe const& recipe);
+DirectTileSchedule tile_schedule(SlidingForm const& sliding, DirectTiledRecipe const& recipe);
+SlidingGrid tile_grid(SlidingForm const& sliding, DirectTiledRecipe const& recipe);
 // Limits the accesses of the result and its operands to widths that divide a thread's run of filters.
 void narrow_runs(ConvolutionForm& form, int filters);
-int tile_threads(SlidingRecipe const& recipe);                    // per block of direct_tiled
+int tile_threads(DirectTiledRecipe const& recipe);                // per block of direct_tiled
 inline constexpr DirectTile emulated_direct_tile{8, 8, 4, 4, 2};  // the catalogue's tile, and its block
 inline constexpr int emulated_direct_threads = 64;
-DepthwiseSchedule depthwise_schedule(SlidingForm const& sliding, SlidingRecipe const& recipe);
-SlidingGrid depthwise_grid(SlidingForm const& sliding, SlidingRecipe const& recipe);
+DepthwiseSchedule depthwise_schedule(SlidingForm const& sliding, DepthwiseRecipe const& recipe);
+SlidingGrid depthwise_grid(SlidingForm const& sliding, DepthwiseRecipe const& recipe);
 
 }  // namespace cosmati::plan

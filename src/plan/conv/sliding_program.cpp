@@ -65,18 +65,18 @@ void add_launch(ConvolutionProgram& made, std::size_t kernel, program::Grid grid
 
 std::string DepthwiseTraits::print() const {
   return fmt::format("DepthwiseTraits<{}, {}, {}, {}, {}, {}, {}>", types.print(), channels_last, vector,
-                     taps, output_step, tap_step, uneven);
+                     axis.taps, axis.output_step, axis.tap_step, axis.uneven);
 }
 
 std::string DirectTiledTraits::print() const {
   return fmt::format("DirectTiledTraits<DirectTile{{{}, {}, {}, {}, {}}}, {}, {}, {}, {}, {}, {}, {}>",
                      tile.rows, tile.columns, tile.filters, tile.thread_rows, tile.thread_filters, threads,
-                     types.print(), swapped, taps, output_step, tap_step, uneven);
+                     types.print(), swapped, rows.taps, rows.output_step, rows.tap_step, rows.uneven);
 }
 
 program::Program sliding_program(Plan<Problem> const& plan) {
-  SlidingRecipe const& recipe = std::get<SlidingRecipe>(plan.recipe.own);
-  bool const by_channel = plan.recipe.algorithm == ConvolutionAlgorithm::depthwise;
+  auto const* const tiled = std::get_if<DirectTiledRecipe>(&plan.recipe.own);
+  auto const* const by_channel = std::get_if<DepthwiseRecipe>(&plan.recipe.own);
   SlidingLaunches const launches = sliding_launches(plan.problem, plan.recipe.algorithm);
   ConvolutionProgram made(plan);
   // The emulator has only the kernels for several phases, compiled for the maximum of a launch.
@@ -84,27 +84,27 @@ program::Program sliding_program(Plan<Problem> const& plan) {
                                  : take_turns(launches) ? launches.front().size()
                                                         : 0;
   ConvolutionForm form = launches.front().front().form;
-  if (!by_channel) narrow_runs(form, recipe.tile.thread_filters);
+  if (tiled != nullptr) narrow_runs(form, tiled->tile.thread_filters);
   KernelTypes const types = made.types_of(form);
-  int const threads = by_channel           ? depthwise_threads
+  int const threads = tiled == nullptr     ? depthwise_threads
                       : made.is_emulated() ? emulated_direct_threads
-                                           : tile_threads(recipe);
-  std::string const name = by_channel ? "depthwise" : "direct_tiled";
+                                           : tile_threads(*tiled);
+  std::string const name = tiled == nullptr ? "depthwise" : "direct_tiled";
   program::KernelSpec const kernel{
       .headers = {"conv/" + name + ".h"},
       .entry = name + (max_phases > 0 ? "_of_phases_kernel" : "_kernel"),
-      .traits = by_channel ? DepthwiseTraits{types, recipe.channels_last, recipe.vector, recipe.taps,
-                                             recipe.output_step, recipe.tap_step, recipe.uneven}
-                                 .print()
-                           : DirectTiledTraits{recipe.tile, threads, types, form.swapped, recipe.taps,
-                                               recipe.output_step, recipe.tap_step, recipe.uneven}
-                                 .print(),
+      .traits = tiled == nullptr
+                    ? DepthwiseTraits{types, by_channel->channels_last, by_channel->vector, by_channel->axis}
+                          .print()
+                    : DirectTiledTraits{tiled->tile, threads, types, form.swapped, tiled->rows}.print(),
       .phases = static_cast<int>(max_phases),
       .asserted = {{"ComposedTraits::threads", threads}},
       .threads = static_cast<unsigned>(threads),
-      .shared_bytes = static_cast<unsigned>(recipe.shared_bytes)};
+      .shared_bytes =
+          static_cast<unsigned>(tiled == nullptr ? by_channel->shared_bytes : tiled->shared_bytes)};
   with_parts(plan, [&]<class Epilogue, class Destination>(Epilogue, Destination) {
-    auto const add = [&]<class Parameters>(std::type_identity<Parameters>, auto schedule_of) {
+    auto const add = [&]<class Parameters>(std::type_identity<Parameters>, auto const& recipe,
+                                           auto schedule_of) {
       std::size_t const number = made.add_kernel<Parameters>(kernel, form);
       if (form.rows() == 0 || form.columns() == 0) return;
       for (auto const& forms : launches) {
@@ -116,14 +116,14 @@ program::Program sliding_program(Plan<Problem> const& plan) {
           sliding.form = made.in_kernel(sliding.form);
           launch.forms.push_back(std::move(sliding));
         }
-        Index const y = by_channel ? 1 : tile_grid(forms.front(), recipe).y;
+        Index const y = tiled == nullptr ? 1 : tile_grid(forms.front(), *tiled).y;
         add_launch<Parameters>(made, number, {1, y, form.groups}, max_phases, launch);
       }
     };
-    if (by_channel)
-      add(std::type_identity<DepthwiseParameters<Epilogue, Destination>>{}, depthwise_schedule);
+    if (tiled == nullptr)
+      add(std::type_identity<DepthwiseParameters<Epilogue, Destination>>{}, *by_channel, depthwise_schedule);
     else
-      add(std::type_identity<DirectTiledParameters<Epilogue, Destination>>{}, tile_schedule);
+      add(std::type_identity<DirectTiledParameters<Epilogue, Destination>>{}, *tiled, tile_schedule);
   });
   return std::move(made).finish();
 }

@@ -19,8 +19,8 @@ constexpr int threads = 128;  // DepthwiseFilterTraits
 
 Index parts_of(Index extent, Index of) { return (extent + of - 1) / of; }
 
-Index lanes_of(SlidingRecipe const& recipe) { return Index{1} << recipe.log2_lanes; }
-Index channels_of_block(SlidingRecipe const& recipe) {
+Index lanes_of(DepthwiseFilterRecipe const& recipe) { return Index{1} << recipe.log2_lanes; }
+Index channels_of_block(DepthwiseFilterRecipe const& recipe) {
   return recipe.channels_last ? lanes_of(recipe) * recipe.vector : 1;
 }
 Index channels_of(DepthwiseFilterForm const& gradient) {
@@ -65,15 +65,15 @@ DepthwiseFilterForm depthwise_filter_form(Problem const& problem) {
 }
 
 DepthwiseFilterSchedule depthwise_filter_schedule(DepthwiseFilterForm const& gradient,
-                                                  SlidingRecipe const& recipe) {
+                                                  DepthwiseFilterRecipe const& recipe) {
   SlidingArguments const& window = gradient.parameters.window;
   auto const divisor = [](Index value) { return Divisor(std::max<Index>(1, value)); };
   DepthwiseFilterSchedule schedule;
   schedule.log2_lanes = recipe.log2_lanes;
   schedule.channels = static_cast<int>(channels_of(gradient));
   schedule.rows = static_cast<int>(rows_of(gradient));
-  schedule.rows_of_part = static_cast<int>(parts_of(rows_of(gradient), recipe.rounds));
-  schedule.parts = recipe.rounds;
+  schedule.rows_of_part = static_cast<int>(parts_of(rows_of(gradient), recipe.parts));
+  schedule.parts = recipe.parts;
   schedule.channel_tiles = divisor(parts_of(channels_of(gradient), channels_of_block(recipe)));
   schedule.tap_groups = divisor(taps_of(gradient) / recipe.taps);
   schedule.taps_across = divisor(window.columns.taps / recipe.taps);
@@ -88,7 +88,7 @@ std::string DepthwiseFilterTraits::print() const {
 }
 
 program::Program depthwise_filter_program(Plan<Problem> const& plan) {
-  SlidingRecipe const& recipe = std::get<SlidingRecipe>(plan.recipe.own);
+  DepthwiseFilterRecipe const& recipe = std::get<DepthwiseFilterRecipe>(plan.recipe.own);
   ConvolutionProgram made(plan);
   DepthwiseFilterForm gradient = depthwise_filter_form(plan.problem);
   ConvolutionForm const& form = gradient.form = made.in_kernel(gradient.form);
@@ -145,7 +145,7 @@ Offer<Problem> depthwise_filter(Problem const& problem, Device const& device) {
   ConvolutionRecipe& recipe = offer.recipe;
   recipe.algorithm = ConvolutionAlgorithm::depthwise;
   recipe.product = product_recipe(gradient.form);
-  SlidingRecipe& sliding = recipe.own.emplace<SlidingRecipe>();
+  DepthwiseFilterRecipe& sliding = recipe.own.emplace<DepthwiseFilterRecipe>();
   bool const emulated = device.backend == Backend::emulator;
   constexpr int max_taps = 7;
   sliding.taps = p.window.columns.taps <= max_taps ? p.window.columns.taps : 1;
@@ -164,7 +164,7 @@ Offer<Problem> depthwise_filter(Problem const& problem, Device const& device) {
   Index const rows_at_a_time = threads / lanes_of(sliding);
   Index const wanted = parts_of(8 * Index{device.gpu.multiprocessors}, std::max<Index>(1, blocks));
   Index const parts = std::clamp<Index>(std::min(wanted, rows_of(gradient) / (2 * rows_at_a_time)), 1, 1024);
-  sliding.rounds = static_cast<int>(parts);
+  sliding.parts = static_cast<int>(parts);
   recipe.product.partial_bytes =
       static_cast<std::size_t>(parts * channels_of(gradient) * taps_of(gradient) * sum_bytes);
   if (blocks * parts > 0x7fffffff) {

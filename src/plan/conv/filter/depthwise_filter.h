@@ -27,5 +27,5 @@ struct DepthwiseFilterTraits {
 program::Program depthwise_filter_program(Plan<ConvolutionProblem> const& plan);
 
 DepthwiseFilterSchedule depthwise_filter_schedule(DepthwiseFilterForm const& gradient,
-                                                  SlidingRecipe const& recipe);
+                                                  DepthwiseFilterRecipe const& recipe);
 }  // namespace cosmati::plan

@@ -29,21 +29,21 @@ bool reaches_outside(WindowAxis const& axis) {
   return axis.origin < 0 || axis.origin + halo(axis, axis.outputs) > axis.size;
 }
 
-Index threads_of(SlidingRecipe const& recipe) { return Index{1} << recipe.log2_lanes; }
-Index slots_of(SlidingArguments const& w, SlidingRecipe const& recipe) {
-  return Index{recipe.tile.filters / recipe.tile.thread_filters} * w.inputs * w.rows.taps;
+Index threads_of(WgradDirectRecipe const& recipe) { return Index{1} << recipe.log2_threads; }
+Index slots_of(SlidingArguments const& w, WgradDirectRecipe const& recipe) {
+  return Index{recipe.filters / recipe.thread_filters} * w.inputs * w.rows.taps;
 }
 Index taps_of(SlidingArguments const& w) { return Index{w.rows.taps} * w.columns.taps; }
 Index weights_of(SlidingArguments const& w, bool bias) {
   return Index{w.outputs} * w.inputs * taps_of(w) + (bias ? w.outputs : 0);
 }
-Index passes_of(SlidingArguments const& w, SlidingRecipe const& recipe) {
-  return parts_of(w.images, recipe.rounds) * parts_of(w.rows.outputs, recipe.tile.rows);
+Index passes_of(SlidingArguments const& w, WgradDirectRecipe const& recipe) {
+  return parts_of(w.images, recipe.images) * parts_of(w.rows.outputs, recipe.rows);
 }
 
-PlaneSchedule image_planes(SlidingArguments const& w, SlidingRecipe const& recipe) {
+PlaneSchedule image_planes(SlidingArguments const& w, WgradDirectRecipe const& recipe) {
   PlaneSchedule planes;
-  planes.rows = narrowed(halo(w.rows, recipe.tile.rows));
+  planes.rows = narrowed(halo(w.rows, recipe.rows));
   planes.columns = narrowed(halo(w.columns, w.columns.outputs));
   planes.row_pitch = planes.columns | 1;  // odd, since lanes lie along the rows of taps
   planes.channel_pitch = narrowed(Index{planes.rows} * planes.row_pitch);
@@ -57,63 +57,62 @@ PlaneSchedule image_planes(SlidingArguments const& w, SlidingRecipe const& recip
   return planes;
 }
 
-PlaneSchedule gradient_planes(WgradDirectForm const& gradient, SlidingRecipe const& recipe) {
+PlaneSchedule gradient_planes(WgradDirectForm const& gradient, WgradDirectRecipe const& recipe) {
   auto const& p = gradient.parameters;
-  Index const vector = vector_of_run(recipe.tile.columns, size_of(gradient.form.sum));
+  Index const vector = vector_of_run(recipe.run, size_of(gradient.form.sum));
   PlaneSchedule planes;
-  planes.rows = recipe.tile.rows;
+  planes.rows = recipe.rows;
   planes.columns = p.window.columns.outputs;
   planes.row_pitch = narrowed(parts_of(planes.columns, vector) * vector);
   planes.channel_pitch = narrowed(Index{planes.rows} * planes.row_pitch);
-  planes.image_pitch = narrowed(Index{recipe.tile.filters} * planes.channel_pitch);
+  planes.image_pitch = narrowed(Index{recipe.filters} * planes.channel_pitch);
   planes.channels_last = p.gradient_channel == 1 && p.window.outputs > 1;
   planes.log2_lanes =
-      log2_lanes_of(Index{planes.columns} * (planes.channels_last ? recipe.tile.filters : 1), 3, 5);
+      log2_lanes_of(Index{planes.columns} * (planes.channels_last ? recipe.filters : 1), 3, 5);
   planes.loaded_rows = Divisor(planes.rows);
-  planes.channels = Divisor(recipe.tile.filters);
+  planes.channels = Divisor(recipe.filters);
   return planes;
 }
 
-Index gradient_at(SlidingArguments const& w, SlidingRecipe const& recipe) {
+Index gradient_at(SlidingArguments const& w, WgradDirectRecipe const& recipe) {
   constexpr Index run = 4, last_run = 4;  // filling the preceding planes may write past their end
-  return parts_of(Index{recipe.rounds} * image_planes(w, recipe).image_pitch + last_run, run) * run;
+  return parts_of(Index{recipe.images} * image_planes(w, recipe).image_pitch + last_run, run) * run;
 }
-Index shared_values(WgradDirectForm const& gradient, SlidingRecipe const& recipe) {
+Index shared_values(WgradDirectForm const& gradient, WgradDirectRecipe const& recipe) {
   SlidingArguments const& w = gradient.parameters.window;
   Index const planes =
-      gradient_at(w, recipe) + Index{recipe.rounds} * gradient_planes(gradient, recipe).image_pitch;
+      gradient_at(w, recipe) + Index{recipe.images} * gradient_planes(gradient, recipe).image_pitch;
   Index const slots = slots_of(w, recipe), threads = threads_of(recipe);
-  Index const sums = threads / slots * slots * recipe.tile.thread_filters * recipe.taps + threads;
+  Index const sums = threads / slots * slots * recipe.thread_filters * recipe.columns.taps + threads;
   return std::max(planes, sums);
 }
 
 // Predicted seconds of the main kernel. Slots are instructions of a thread; a multiprocessor issues four warp
 // instructions per clock.
-double seconds_of(WgradDirectForm const& gradient, SlidingRecipe const& recipe, Gpu const& gpu) {
+double seconds_of(WgradDirectForm const& gradient, WgradDirectRecipe const& recipe, Gpu const& gpu) {
   constexpr double share_of_issue = 0.4, dependent = 3, share_of_memory = 0.75;
   constexpr double slots_of_load = 30, slots_of_line = 20, clocks_of_pass = 2000, clocks_of_block = 2500;
   SlidingArguments const& w = gradient.parameters.window;
-  DirectTile const& tile = recipe.tile;
   DataType const sum = gradient.form.sum;
   Index const threads = threads_of(recipe), parts = threads / slots_of(w, recipe);
-  Index const run = tile.columns, vector = vector_of_run(narrowed(run), size_of(sum));
+  Index const run = recipe.run, vector = vector_of_run(narrowed(run), size_of(sum));
   double const rate = sum == DataType::f64   ? gpu.fma_f64
                       : sum == DataType::s32 ? gpu.fma_f32 / 2.0
                                              : gpu.fma_f32;
   double const slots_of_product = gpu.fma_f32 / std::max(1.0, rate);
-  double const of_run = number(run * tile.thread_filters * recipe.taps) * slots_of_product +
-                        number(halo(w.columns, run)) + number(tile.thread_filters * (run / vector + 1)) + 6;
-  double const of_rest = number(tile.thread_filters * recipe.taps) * slots_of_product +
-                         number(recipe.taps + 2 * tile.thread_filters) + 4;
+  double const of_run = number(run * recipe.thread_filters * recipe.columns.taps) * slots_of_product +
+                        number(halo(w.columns, run)) + number(recipe.thread_filters * (run / vector + 1)) + 6;
+  double const of_rest = number(recipe.thread_filters * recipe.columns.taps) * slots_of_product +
+                         number(recipe.columns.taps + 2 * recipe.thread_filters) + 4;
   double const line =
       slots_of_line + number(w.columns.outputs / run) * of_run + number(w.columns.outputs % run) * of_rest;
-  Index const rows = Index{recipe.rounds} * tile.rows;
+  Index const rows = Index{recipe.images} * recipe.rows;
   auto const loads = [&](PlaneSchedule const& planes, Index columns, Index loaded_rows) {
     Index const channels = planes.channels_last ? planes.channels.divisor : 1,
                 lanes = Index{1} << planes.log2_lanes;
     return number(
         parts_of(columns * channels, lanes) *
-        parts_of(recipe.rounds * loaded_rows * planes.channels.divisor / channels, threads / lanes));
+        parts_of(recipe.images * loaded_rows * planes.channels.divisor / channels, threads / lanes));
   };
   PlaneSchedule const x = image_planes(w, recipe), dy = gradient_planes(gradient, recipe);
   bool const together = w.columns.image_stride == 1 || x.channels_last;
@@ -121,11 +120,11 @@ double seconds_of(WgradDirectForm const& gradient, SlidingRecipe const& recipe, 
                       (together ? 1 : 4) * slots_of_load *
                           (loads(x, std::clamp(w.columns.size, 1, x.columns), x.loaded_rows.divisor) +
                            loads(dy, dy.columns, dy.rows));
-  Index const passes = parts_of(passes_of(w, recipe), recipe.vector);
+  Index const passes = parts_of(passes_of(w, recipe), recipe.blocks);
   double const slots = number(passes) * pass +
-                       number(parts) * tile.filters * w.inputs * number(taps_of(w)) / number(threads) * 4;
-  Index const filter_blocks = parts_of(w.outputs, tile.filters);
-  Index const blocks = parts_of(recipe.vector * filter_blocks * gradient.form.groups, gpu.multiprocessors);
+                       number(parts) * recipe.filters * w.inputs * number(taps_of(w)) / number(threads) * 4;
+  Index const filter_blocks = parts_of(w.outputs, recipe.filters);
+  Index const blocks = parts_of(recipe.blocks * filter_blocks * gradient.form.groups, gpu.multiprocessors);
   Index const bytes = shared_values(gradient, recipe) * size_of(sum) + 1024;
   Index const resident =
       std::max<Index>(1, std::min(Index{gpu.shared_bytes_per_multiprocessor} / bytes, 512 / threads));
@@ -154,7 +153,7 @@ WgradDirectForm wgrad_direct_form(Problem const& problem) {
   return gradient;
 }
 
-WgradTileSchedule wgrad_direct_schedule(WgradDirectForm const& gradient, SlidingRecipe const& recipe,
+WgradTileSchedule wgrad_direct_schedule(WgradDirectForm const& gradient, WgradDirectRecipe const& recipe,
                                         bool bias) {
   SlidingArguments const& w = gradient.parameters.window;
   auto const divisor = [](Index value) { return Divisor(std::max<Index>(1, value)); };
@@ -164,27 +163,26 @@ WgradTileSchedule wgrad_direct_schedule(WgradDirectForm const& gradient, Sliding
   schedule.image = image_planes(w, recipe);
   schedule.gradient = gradient_planes(gradient, recipe);
   schedule.gradient_at = narrowed(gradient_at(w, recipe));
-  schedule.images = recipe.rounds;
-  schedule.rows = recipe.tile.rows;
+  schedule.images = recipe.images;
+  schedule.rows = recipe.rows;
   schedule.passes = narrowed(passes_of(w, recipe));
   schedule.parts = narrowed(threads / slots);
-  schedule.bias_parts = narrowed(threads / recipe.tile.filters);
-  schedule.filters = recipe.tile.filters;
+  schedule.bias_parts = narrowed(threads / recipe.filters);
+  schedule.filters = recipe.filters;
   schedule.weights = narrowed(weights_of(w, bias));
-  schedule.tiles_down = divisor(parts_of(w.rows.outputs, recipe.tile.rows));
-  schedule.tile_rows = divisor(recipe.tile.rows);
+  schedule.tiles_down = divisor(parts_of(w.rows.outputs, recipe.rows));
+  schedule.tile_rows = divisor(recipe.rows);
   schedule.slots = divisor(slots);
   schedule.channels = divisor(w.inputs);
   schedule.taps_down = divisor(w.rows.taps);
-  schedule.block_filters = divisor(recipe.tile.filters);
+  schedule.block_filters = divisor(recipe.filters);
   schedule.taps = divisor(taps_of(w));
   schedule.taps_across = divisor(w.columns.taps);
   return schedule;
 }
 
-SlidingGrid wgrad_direct_grid(WgradDirectForm const& gradient, SlidingRecipe const& recipe) {
-  return {recipe.vector, parts_of(gradient.parameters.window.outputs, recipe.tile.filters),
-          gradient.form.groups};
+SlidingGrid wgrad_direct_grid(WgradDirectForm const& gradient, WgradDirectRecipe const& recipe) {
+  return {recipe.blocks, parts_of(gradient.parameters.window.outputs, recipe.filters), gradient.form.groups};
 }
 SlidingGrid wgrad_direct_sum_grid(WgradDirectForm const& gradient, WgradTileSchedule const& schedule) {
   return {parts_of(schedule.weights, sum_lanes), 1, gradient.form.groups};
@@ -196,7 +194,7 @@ std::string WgradDirectTraits::print() const {
 }
 
 program::Program wgrad_direct_program(Plan<Problem> const& plan) {
-  SlidingRecipe const& recipe = std::get<SlidingRecipe>(plan.recipe.own);
+  WgradDirectRecipe const& recipe = std::get<WgradDirectRecipe>(plan.recipe.own);
   bool const bias = makes_bias_gradient(plan.problem, plan.recipe);
   Index const bias_stride = bias ? plan.problem.db.layout.stride[0] : 0;
   ConvolutionProgram made(plan);
@@ -210,13 +208,13 @@ program::Program wgrad_direct_program(Plan<Problem> const& plan) {
   constexpr unsigned sum_threads = 512;  // WgradDirectTraits
   unsigned const sum_bytes = sum_threads * static_cast<unsigned>(size_of(form.sum));
   WgradDirectTraits const traits{
-      1 << recipe.log2_lanes, recipe.tile.columns, recipe.tile.thread_filters, types,
-      form.image_is_a,        recipe.taps,         recipe.output_step,         recipe.tap_step};
+      1 << recipe.log2_threads, recipe.run,          recipe.thread_filters,      types,
+      form.image_is_a,          recipe.columns.taps, recipe.columns.output_step, recipe.columns.tap_step};
   program::KernelSpec kernel{.headers = {"conv/wgrad_direct.h"},
                              .entry = "wgrad_direct_kernel",
                              .traits = traits.print(),
                              .asserted = {{"sizeof(ComposedTraits::SumStorage)", sum_bytes}},
-                             .threads = 1u << recipe.log2_lanes,
+                             .threads = 1u << recipe.log2_threads,
                              .shared_bytes = static_cast<unsigned>(recipe.shared_bytes)};
   with_parts(plan, [&]<class Epilogue, class Destination>(Epilogue, Destination) {
     using Parameters = WgradDirectParameters<Epilogue, Destination>;
@@ -252,8 +250,7 @@ Offer<Problem> wgrad_direct(Problem const& problem, Device const& device) {
   bool const emulated = device.backend == Backend::emulator;
   constexpr int max_threads = 512, max_taps = 31, max_values = 72, max_sums = 40;
   constexpr Index max_groups = 65535;
-  SlidingRecipe base;
-  base.taps = w.columns.taps, base.output_step = w.columns.output_step, base.tap_step = w.columns.tap_step;
+  KnownAxis const base{w.columns.taps, w.columns.output_step, w.columns.tap_step};
   bool const in_catalogue = (base.taps == 3 || base.taps == 1) && base.output_step <= 2 && base.tap_step == 1;
   if (w.inputs == 0 || w.outputs == 0)
     offer.refusal = "the filters have no elements";
@@ -270,33 +267,35 @@ Offer<Problem> wgrad_direct(Problem const& problem, Device const& device) {
   if (!offer.refusal.empty()) return offer;
 
   double best = 0;
-  SlidingRecipe& chosen = recipe.own.emplace<SlidingRecipe>();
+  WgradDirectRecipe& chosen = recipe.own.emplace<WgradDirectRecipe>();
   Index const groups = std::max<Index>(1, gradient.form.groups), images = std::max(1, w.images);
-  auto const consider = [&](SlidingRecipe const& now) {
+  auto const consider = [&](WgradDirectRecipe const& now) {
     Index const bytes = shared_values(gradient, now) * size_of(gradient.form.sum);
     if (bytes > gpu.shared_bytes_per_block) return;
     constexpr double launches_seconds = 6e-6, sum_seconds = 3e-7;  // per four loads of the summing kernel
     double const seconds =
-        launches_seconds + seconds_of(gradient, now, gpu) + sum_seconds * number(parts_of(now.vector, 64));
+        launches_seconds + seconds_of(gradient, now, gpu) + sum_seconds * number(parts_of(now.blocks, 64));
     if (chosen.shared_bytes > 0 && seconds >= best) return;
     best = seconds;
     chosen = now;
     chosen.shared_bytes = narrowed(bytes);
   };
   auto const consider_tile = [&](int shift, int filters, int run) {
-    SlidingRecipe now = base;
-    now.log2_lanes = shift;
-    if (filters * now.taps > max_sums || filters * now.taps + halo(w.columns, run) > max_values) return;
+    WgradDirectRecipe now;
+    now.columns = base;
+    now.log2_threads = shift;
+    now.run = run, now.thread_filters = filters;
+    if (filters * base.taps > max_sums || filters * base.taps + halo(w.columns, run) > max_values) return;
     for (Index all = parts_of(w.outputs, filters); all > 0; all = all > 1 ? parts_of(all, 2) : 0) {
-      now.tile = {1, run, narrowed(all * filters), 1, filters};
-      if (slots_of(w, now) > threads_of(now) || now.tile.filters > threads_of(now)) continue;
+      now.filters = narrowed(all * filters);
+      if (slots_of(w, now) > threads_of(now) || now.filters > threads_of(now)) continue;
       for (Index down = 1; down <= w.rows.outputs; down *= 2) {  // number of row tiles
-        now.tile.rows = narrowed(std::max<Index>(1, parts_of(w.rows.outputs, down)));
+        now.rows = narrowed(std::max<Index>(1, parts_of(w.rows.outputs, down)));
         for (Index several = down == 1 ? std::min<Index>(images, 16) : 1; several > 0; several /= 2) {
-          now.rounds = narrowed(several);
-          Index const others = groups * parts_of(w.outputs, now.tile.filters);
+          now.images = narrowed(several);
+          Index const others = groups * parts_of(w.outputs, now.filters);
           for (Index resident : {1, 2, 4}) {
-            now.vector = narrowed(std::clamp<Index>(gpu.multiprocessors * resident / others, 1,
+            now.blocks = narrowed(std::clamp<Index>(gpu.multiprocessors * resident / others, 1,
                                                     std::max<Index>(1, passes_of(w, now))));
             consider(now);
           }
@@ -320,7 +319,7 @@ Offer<Problem> wgrad_direct(Problem const& problem, Device const& device) {
   }
   Index const weights = weights_of(w, makes_bias_gradient(problem, recipe));
   recipe.product.partial_bytes =
-      static_cast<std::size_t>(chosen.vector * groups * weights * size_of(gradient.form.sum));
+      static_cast<std::size_t>(chosen.blocks * groups * weights * size_of(gradient.form.sum));
   offer.workspace_bytes =
       recipe.product.partial_bytes + (emulated ? emulator::widening_bytes(problem, recipe) : 0);
   offer.predicted_seconds = recipe.product.predicted_seconds = best;
@@ -328,8 +327,8 @@ Offer<Problem> wgrad_direct(Problem const& problem, Device const& device) {
       "{} images of {} rows of {} filters at a time, thread {}x{}x{} filters by outputs by taps, {} threads, "
       "{} "
       "bytes of shared memory, sums of {} blocks added in a fixed order",
-      chosen.rounds, chosen.tile.rows, chosen.tile.filters, chosen.tile.thread_filters, chosen.tile.columns,
-      chosen.taps, threads_of(chosen), chosen.shared_bytes, chosen.vector);
+      chosen.images, chosen.rows, chosen.filters, chosen.thread_filters, chosen.run, chosen.columns.taps,
+      threads_of(chosen), chosen.shared_bytes, chosen.blocks);
   return offer;
 }
 

@@ -7,16 +7,13 @@
 
 namespace cosmati::plan {
 
-// For a filter gradient by direct_tiled, SlidingRecipe's tile contains the rows of a pass, the run of outputs
-// per thread (columns), and the filters per block and per thread; `rounds` is the number of images of a pass,
-// `vector` the number of blocks that share the passes, and 2^log2_lanes the threads per block.
-inline bool is_wgrad_direct(ConvolutionProblem const& problem, ConvolutionRecipe const& recipe) {
-  return recipe.algorithm == ConvolutionAlgorithm::direct_tiled &&
-         problem.direction == ConvolutionDirection::filter;
+// Whether the recipe is one of direct_tiled for a filter gradient.
+inline bool is_wgrad_direct(ConvolutionRecipe const& recipe) {
+  return std::holds_alternative<WgradDirectRecipe>(recipe.own);
 }
 // Whether the kernel also computes the bias gradient, which requires that db has the accumulator type.
 inline bool makes_bias_gradient(ConvolutionProblem const& problem, ConvolutionRecipe const& recipe) {
-  return is_wgrad_direct(problem, recipe) && problem.db.present() && problem.db.type == recipe.product.sum;
+  return is_wgrad_direct(recipe) && problem.db.present() && problem.db.type == recipe.product.sum;
 }
 
 struct WgradDirectForm {
@@ -42,15 +39,16 @@ Offer<ConvolutionProblem> wgrad_direct(ConvolutionProblem const& problem, Device
 
 inline constexpr int emulated_filter_threads = 128, emulated_filter_run = 4, emulated_filter_filters = 2;
 
-WgradTileSchedule wgrad_direct_schedule(WgradDirectForm const& gradient, SlidingRecipe const& recipe,
+WgradTileSchedule wgrad_direct_schedule(WgradDirectForm const& gradient, WgradDirectRecipe const& recipe,
                                         bool bias);
-SlidingGrid wgrad_direct_grid(WgradDirectForm const& gradient, SlidingRecipe const& recipe);
+SlidingGrid wgrad_direct_grid(WgradDirectForm const& gradient, WgradDirectRecipe const& recipe);
 SlidingGrid wgrad_direct_sum_grid(WgradDirectForm const& gradient, WgradTileSchedule const& schedule);
 
 // Adds the pointers and the schedule of a launch; no bias gradient if `bias` is null.
 template <class Parameters>
-void fill_wgrad_direct(Parameters& parameters, WgradDirectForm const& gradient, SlidingRecipe const& recipe,
-                       void const* image, void const* dy, void* partials, void* bias, Index bias_stride) {
+void fill_wgrad_direct(Parameters& parameters, WgradDirectForm const& gradient,
+                       WgradDirectRecipe const& recipe, void const* image, void const* dy, void* partials,
+                       void* bias, Index bias_stride) {
   auto const& own = gradient.parameters;
   parameters.window = own.window;
   parameters.window.image = moved(image, gradient.image_base, gradient.image);
@@ -66,7 +64,7 @@ void fill_wgrad_direct(Parameters& parameters, WgradDirectForm const& gradient, 
   parameters.tap_column_number = own.tap_column_number;
   parameters.bias = bias;
   parameters.bias_stride = bias_stride;
-  parameters.blocks = recipe.vector;
+  parameters.blocks = recipe.blocks;
   parameters.schedule = wgrad_direct_schedule(gradient, recipe, bias != nullptr);
 }
 

@@ -160,9 +160,9 @@ class WindowSearch {
     recipe.predicted_seconds = seconds;
     if (emulated()) p.partition = Partition::split_k;
     ConvolutionRecipe made;
-    made.packing = packing_;
-    place_in_workspace(made.packing, problem_, recipe.flag_bytes + recipe.partial_bytes);
-    std::size_t const workspace = made.packing.end;
+    PackRecipe& packing = made.own.emplace<PackRecipe>(packing_);
+    place_in_workspace(packing, problem_, recipe.flag_bytes + recipe.partial_bytes);
+    std::size_t const workspace = packing.end;
     if (workspace > options_.max_workspace)
       return refuse(
           fmt::format("needs {} bytes of workspace; at most {}", workspace, options_.max_workspace));

@@ -127,7 +127,7 @@ struct WindowLaunch {
 class WindowProgram {
  public:
   explicit WindowProgram(Plan<Problem> const& plan)
-      : plan_(plan), packing_(plan.recipe.packing), made_(plan, workspace_of(plan)) {
+      : plan_(plan), packing_(std::get<PackRecipe>(plan.recipe.own)), made_(plan, workspace_of(plan)) {
     auto launch = std::make_shared<WindowLaunch>();
     launch->windows = window_products(plan.problem, plan.device.gpu, packing_);
     launch->recipe = plan.recipe.product;
@@ -163,7 +163,7 @@ class WindowProgram {
  private:
   static program::Workspace workspace_of(Plan<Problem> const& plan) {
     program::Workspace workspace;
-    std::size_t const own = plan.recipe.product_workspace(), end = plan.recipe.packing.end;
+    std::size_t const own = plan.recipe.product_workspace(), end = std::get<PackRecipe>(plan.recipe.own).end;
     workspace.add("flags and partial sums", own);
     if (end > own) workspace.add("operands and result, packed", own, end - own);
     return workspace;

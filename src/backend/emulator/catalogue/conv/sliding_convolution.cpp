@@ -16,8 +16,8 @@ void add_depthwise(KernelTable& table) {
   add_kernel<&depthwise_of_phases_kernel<Traits, max_phases_in_turn>,
              PhasesInTurn<typename Traits::Params, max_phases_in_turn>>(
       table, "depthwise_of_phases_kernel",
-      plan::DepthwiseTraits{plan::emulated_types(type_of<Sum>()), channels_last, vector, taps, 1, tap_step,
-                            uneven}
+      plan::DepthwiseTraits{
+          plan::emulated_types(type_of<Sum>()), channels_last, vector, {taps, 1, tap_step, uneven}}
           .print(),
       max_phases_in_turn);
 }
@@ -30,9 +30,11 @@ void add_tiles(KernelTable& table) {
   add_kernel<&direct_tiled_of_phases_kernel<Traits, max_phases_in_turn>,
              PhasesInTurn<typename Traits::Params, max_phases_in_turn>>(
       table, "direct_tiled_of_phases_kernel",
-      plan::DirectTiledTraits{plan::emulated_direct_tile, plan::emulated_direct_threads,
-                              plan::emulated_types(type_of<Sum>()), swapped, taps, output_step, tap_step,
-                              uneven}
+      plan::DirectTiledTraits{plan::emulated_direct_tile,
+                              plan::emulated_direct_threads,
+                              plan::emulated_types(type_of<Sum>()),
+                              swapped,
+                              {taps, output_step, tap_step, uneven}}
           .print(),
       max_phases_in_turn);
 }
