@@ -44,6 +44,7 @@ std::optional<Composition> composed(Plan<Problem> const& plan) {
   Composition composition{cuda::primitive_source(program.passes[0], plan.device.gpu),
                           {},
                           plan.kernel,
+                          {},
                           plan::to_string(program),
                           program.passes[0].shared_bytes};
   for (std::size_t i = 1; i < program.passes.size(); ++i)
@@ -53,7 +54,8 @@ std::optional<Composition> composed(Plan<Problem> const& plan) {
 
 std::optional<Composition> composed(Plan<GemmProblem> const& plan) {
   if (plan.device.backend != Backend::cuda) return {};
-  return composition_of(plan::program_of(plan), plan.device.gpu, plan.kernel, to_string(plan.recipe));
+  return composition_of(plan::program_of(plan), plan.device.gpu, plan.kernel, policy_text(plan.recipe),
+                        to_string(plan.recipe));
 }
 
 std::optional<Composition> without_bias_gradient(Plan<ConvolutionProblem> const& plan) {
@@ -68,10 +70,11 @@ std::optional<Composition> without_bias_gradient(Plan<ConvolutionProblem> const&
   std::string recipe;
   for (Considered const& entry : plan.considered)
     if (entry.kernel == plan.kernel) recipe = entry.recipe;
+  std::string const policy = plan.recipe.multiplies_matrices() ? policy_text(plan.recipe.product) : "";
   if (plan.recipe.algorithm == ConvolutionAlgorithm::gemm)
-    return composition_of(plan::program_of(plan::plan_of_product(plan)), plan.device.gpu, plan.kernel,
+    return composition_of(plan::program_of(plan::plan_of_product(plan)), plan.device.gpu, plan.kernel, policy,
                           recipe);
-  return composition_of(plan::program_of(plan), plan.device.gpu, plan.kernel, recipe);
+  return composition_of(plan::program_of(plan), plan.device.gpu, plan.kernel, policy, recipe);
 }
 
 std::optional<Composition> composed(Plan<ConvolutionProblem> const& plan) {
@@ -123,9 +126,10 @@ unsigned shared_bytes_of(program::Program const& program) {
 }  // namespace
 
 Composition composition_of(program::Program const& program, Gpu const& gpu, std::string kernel,
-                           std::string recipe) {
+                           std::string policy, std::string recipe) {
   std::vector<jit::Source> sources = cuda::kernel_sources(program, gpu);
-  return {sources.front(), std::vector(sources.begin() + 1, sources.end()), std::move(kernel),
+  return {sources.front(),   std::vector(sources.begin() + 1, sources.end()),
+          std::move(kernel), std::move(policy),
           std::move(recipe), static_cast<int>(shared_bytes_of(program))};
 }
 

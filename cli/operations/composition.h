@@ -30,14 +30,15 @@ struct Composition {
   jit::Source source;
   std::vector<jit::Source> passes;  // kernels that run before it
   std::string kernel;
-  std::string recipe;  // its policy, as text
+  std::string policy;  // "medium 128x64x32"; empty for kernels without a GEMM policy
+  std::string recipe;  // its parameters, as text
   int shared_bytes =
       0;  // dynamic shared memory of a launch, in addition to the static size in the machine code
 };
 
 // Of a program for the backend cuda.
 Composition composition_of(program::Program const& program, Gpu const& gpu, std::string kernel,
-                           std::string recipe);
+                           std::string policy, std::string recipe);
 
 // composition_of: empty if the plan's backend compiles nothing. tuning_choices_of: null for an operation that
 // cannot be tuned. added_errors: for kernels whose error exceeds the rounding of their sums, the additional

@@ -8,7 +8,8 @@ namespace {
 
 std::optional<Composition> composition_of(Plan<GroupedGemmProblem> const& plan) {
   if (plan.device.backend != Backend::cuda || plan.recipe == GemmRecipe{}) return {};
-  return cli::composition_of(plan::program_of(plan), plan.device.gpu, plan.kernel, to_string(plan.recipe));
+  return cli::composition_of(plan::program_of(plan), plan.device.gpu, plan.kernel, policy_text(plan.recipe),
+                             to_string(plan.recipe));
 }
 
 class PreparedGroup final : public PreparedTask {

@@ -52,56 +52,66 @@ CLI::Option* with_value(CLI::Option* option, std::string const& name, std::strin
 
 Options& Options::text(std::string const& name, std::string& value, char const* value_name,
                        std::string const& help) {
-  with_value(app_.add_option(name, value, help), name, value_name)->group(group_);
+  last_ = with_value(app_.add_option(name, value, help), name, value_name)->group(group_);
   return *this;
 }
 
 Options& Options::texts(std::string const& name, std::vector<std::string>& values, char const* value_name,
                         std::string const& help) {
-  with_value(app_.add_option(name, values, help), name, value_name)->allow_extra_args(false)->group(group_);
+  last_ = with_value(app_.add_option(name, values, help), name, value_name)
+              ->allow_extra_args(false)
+              ->group(group_);
   return *this;
 }
 
 Options& Options::several(std::string const& name, std::vector<std::string>& values, char const* value_name,
                           std::string const& help) {
-  with_value(app_.add_option(name, values, help), name, value_name)->allow_extra_args(true)->group(group_);
+  last_ = with_value(app_.add_option(name, values, help), name, value_name)
+              ->allow_extra_args(true)
+              ->group(group_);
   return *this;
 }
 
 Options& Options::number(std::string const& name, double& value, std::string const& help) {
-  app_.add_option_function<std::string>(
-          name, [&value, name](std::string const& word) { value = parse_number(word, name); }, help)
-      ->type_name("NUMBER")
-      ->group(group_);
+  last_ = app_.add_option_function<std::string>(
+                  name, [&value, name](std::string const& word) { value = parse_number(word, name); }, help)
+              ->type_name("NUMBER")
+              ->group(group_);
   return *this;
 }
 
 Options& Options::integer(std::string const& name, long long& value, std::string const& help) {
-  app_.add_option_function<std::string>(
-          name, [&value, name](std::string const& word) { value = parse_index(word, name); }, help)
-      ->type_name("N")
-      ->group(group_);
+  last_ = app_.add_option_function<std::string>(
+                  name, [&value, name](std::string const& word) { value = parse_index(word, name); }, help)
+              ->type_name("N")
+              ->group(group_);
   return *this;
 }
 
 Options& Options::flag(std::string const& name, bool& value, std::string const& help) {
-  app_.add_flag(name, value, help)->group(group_);
+  last_ = app_.add_flag(name, value, help)->group(group_);
   return *this;
 }
 
 Options& Options::optional_text(std::string const& name, bool& given, std::string& value,
                                 char const* value_name, std::string const& help) {
-  app_.add_option_function<std::string>(
-          name,
-          [&given, &value, name](std::string const& word) {
-            refuse_dash(name, word);
-            given = word.empty();
-            value = word;
-          },
-          help)
-      ->expected(0, 1)
-      ->type_name(value_name)
-      ->group(group_);
+  last_ = app_.add_option_function<std::string>(
+                  name,
+                  [&given, &value, name](std::string const& word) {
+                    refuse_dash(name, word);
+                    given = word.empty();
+                    value = word;
+                  },
+                  help)
+              ->expected(0, 1)
+              ->type_name(value_name)
+              ->group(group_);
+  return *this;
+}
+
+// CLI11's word for it: such an option may not stand in a configuration file, and a suite is one.
+Options& Options::once() {
+  last_->configurable(false);
   return *this;
 }
 

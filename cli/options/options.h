@@ -10,7 +10,8 @@
 
 namespace CLI {
 class App;
-}
+class Option;
+}  // namespace CLI
 
 namespace cosmati::cli {
 
@@ -32,10 +33,13 @@ class Options {
   // With a value, sets `value`; without one, sets `given`.
   Options& optional_text(std::string const& name, bool& given, std::string& value, char const* value_name,
                          std::string const& help);
+  // The option declared last holds for all problems of a run; parse_problem() refuses it in a suite's line.
+  Options& once();
   Options& group(std::string title);  // a heading in the help for the options that follow
 
  private:
   CLI::App& app_;
+  CLI::Option* last_ = nullptr;
   std::string group_ = "Parameters";
 };
 

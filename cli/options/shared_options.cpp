@@ -47,24 +47,27 @@ SharedOption const machine_options[] = {
      "dcgan",
      nullptr, "",
      [](Options& options, Common& common) {
-       options.text("--backend", common.backend, "NAME",
-                    "auto, cuda, cpu, emulator or reference; auto: cuda if a GPU is available, else cpu");
+       options
+           .text("--backend", common.backend, "NAME",
+                 "auto, cuda, cpu, emulator or reference; auto: cuda if a GPU is available, else cpu")
+           .once();
      }},
     {"--device",
      "run|verify|bench|explain|find|tune|replay|train lenet5|train dcgan|predict lenet5|generate dcgan",
      nullptr, "",
      [](Options& options, Common& common) {
-       options.integer("--device", common.device, "GPU of this machine (default: 0)");
+       options.integer("--device", common.device, "GPU of this machine (default: 0)").once();
      }},
     {"--device-description", "run|verify|bench|explain|compile|find|replay|train lenet5|generate dcgan",
      nullptr, "",
      [](Options& options, Common& common) {
-       options.text(
-           "--device-description", common.device_description, "NAME|FILE",
-           "plan for this GPU: h200, h100, a100, rtx4090, t4, b200, a10, l4, l40s, rtx3060, rtx3090, "
-           "rtx5090; or processor: sse2-only, avx2-laptop, avx512-server, 64-core-server; or a file "
-           "as cosmati info --describe prints; plans only, except that --backend emulator runs a "
-           "GPU's kernels on this machine");
+       options
+           .text("--device-description", common.device_description, "NAME|FILE",
+                 "plan for this GPU: h200, h100, a100, rtx4090, t4, b200, a10, l4, l40s, rtx3060, rtx3090, "
+                 "rtx5090; or processor: sse2-only, avx2-laptop, avx512-server, 64-core-server; or a file "
+                 "as cosmati info --describe prints; plans only, except that --backend emulator runs a "
+                 "GPU's kernels on this machine")
+           .once();
      }},
     {"--kernel", "run|verify|bench|explain|compile|find|tune|replay|generate dcgan", nullptr, "",
      [](Options& options, Common& common) {
@@ -81,7 +84,7 @@ SharedOption const machine_options[] = {
      "dcgan",
      nullptr, "",
      [](Options& options, Common& common) {
-       options.integer("--threads", common.threads, "host threads (default: 0, one per core)");
+       options.integer("--threads", common.threads, "host threads (default: 0, one per core)").once();
      }},
     {"--max-workspace", "run|verify|bench|explain|compile|find|tune|replay|generate dcgan", nullptr, "",
      [](Options& options, Common& common) {
@@ -103,12 +106,12 @@ SharedOption const machine_options[] = {
      "dcgan",
      nullptr, "",
      [](Options& options, Common& common) {
-       options.text("--cache", common.cache, "DIR", "folder of compiled kernels");
+       options.text("--cache", common.cache, "DIR", "folder of compiled kernels").once();
      }},
     {"--seed", "run|verify|bench|compile|tune|replay|train lenet5|train dcgan|generate dcgan", draws_numbers,
      "dropout",
      [](Options& options, Common& common) {
-       options.integer("--seed", common.seed, "random seed (default: 1)");
+       options.integer("--seed", common.seed, "random seed (default: 1)").once();
      }},
     {"--deterministic", "run|verify|bench|explain|compile|find|tune|replay|generate dcgan", nullptr, "",
      [](Options& options, Common& common) {
@@ -220,11 +223,12 @@ void add_shared_options(Options& options, Common& common, std::string const& com
                         std::string* json_to_file) {
   declare_those_of(machine_options, "Execution", options, common, command, subject);
   if (json_to_file != nullptr)
-    options.optional_text(
-        "--json", common.json, *json_to_file, "[FILE]",
-        "JSON Lines on stdout instead of tables, or appended to FILE in addition to the table");
+    options
+        .optional_text("--json", common.json, *json_to_file, "[FILE]",
+                       "JSON Lines on stdout instead of tables, or appended to FILE in addition to the table")
+        .once();
   else
-    options.flag("--json", common.json, "JSON Lines on stdout instead of tables");
+    options.flag("--json", common.json, "JSON Lines on stdout instead of tables").once();
   declare_those_of(
       type_options,
       subject == nullptr

@@ -60,7 +60,7 @@ void add_size_options(Options& options, Subject const& subject, SizeRequest& req
   for (std::string const& letter : subject.letters())
     options.text("--" + letter, request.letters[letter], "RANGE", "extent " + letter);
   if (has_images(subject))
-    options.text("--images", request.images, "RANGE", "overrides the number of images n of a suite");
+    options.text("--images", request.images, "RANGE", "overrides the number of images n of a suite").once();
 }
 
 std::vector<std::vector<Index>> requested_sizes(Subject const& subject, SizeRequest const& request) {

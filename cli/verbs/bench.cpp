@@ -23,8 +23,11 @@ void add_options(CLI::App& command, BenchRequest& request) {
   add_size_options(options, *request.subject, request.size);
   options.group("Measurement")
       .text("--suite", request.suite, "NAME", "a list of problems (see: cosmati list suites)")
+      .once()
       .text("--shapes", request.shapes, "FILE", "a file with a list of problems, as in bench/suites")
+      .once()
       .text("--lines", request.lines, "N,...", "only these problems of the list, counted from 1")
+      .once()
       .text("--peer", request.peers, "NAME,...",
             "timed interleaved with ours: onednn and openblas in separate processes; on the GPU "
             "cublaslt, cublas for groups, cudnn for convolutions; torch on either, for convolutions "
@@ -33,20 +36,29 @@ void add_options(CLI::App& command, BenchRequest& request) {
             "Python with PyTorch for the peer torch (default: COSMATI_PYTHON or python3)")
       .text("--peer-log", request.peer_log, "FILE",
             "JSON Lines with the time of every algorithm of a GPU peer, or why it was skipped")
+      .once()
       .text("--fail-below", request.fail_below, "RATIO", "exit status 1 if the ratio to a peer is lower")
+      .once()
       .integer("--slices", request.slices, "slices per participant (default: 15)")
+      .once()
       .number("--slice-seconds", request.slice_seconds, "(default: 0.2)")
+      .once()
       .flag("--hot", request.hot,
             "reuse the same operands in each call, instead of rotating over sets larger than twice "
             "the L2 cache")
+      .once()
       .flag("--single-calls", request.single_calls,
             "on a GPU: time single calls, where host time dominates short ones, instead of CUDA "
             "graphs of calls")
+      .once()
       .flag("--digest", request.digest,
             "print plans and digests of their kernels as JSON, without timing; --device-description "
-            "selects a GPU that is not present");
-  options.number("--verify-below", request.max_verified,
-                 "operations: larger problems are not verified completely (default: 2e8, about a second)");
+            "selects a GPU that is not present")
+      .once();
+  options
+      .number("--verify-below", request.max_verified,
+              "operations: larger problems are not verified completely (default: 2e8, about a second)")
+      .once();
   add_placement_options(options, request.placement);
   options.group("Parameters");
   request.subject->add_parameters(options);

@@ -17,13 +17,19 @@ void add_options(CLI::App& command, CompileRequest& request) {
       .text("--arch", request.architecture, "NAME",
             "target of NVRTC: sm_75, sm_80, sm_90a, ...; plans for a GPU of that architecture, or "
             "for --device-description")
+      .once()
       .text("--out", request.out, "FILE", "write the machine code of one kernel, in addition to the cache")
+      .once()
       .integer("--count", request.count, "random problems, as in verify, and larger ones")
+      .once()
       .flag("--each-kernel", request.each_kernel,
             "every kernel that accepts the problem, not only the planned one")
       .text("--suite", request.suite, "NAME", "a list of problems (see: cosmati list suites)")
+      .once()
       .text("--shapes", request.shapes, "FILE", "a file with a list of problems, as in bench/suites")
-      .text("--lines", request.lines, "N,...", "only these problems of the list, counted from 1");
+      .once()
+      .text("--lines", request.lines, "N,...", "only these problems of the list, counted from 1")
+      .once();
   add_placement_options(options, request.placement);
   options.group("Parameters");
   request.subject->add_parameters(options);

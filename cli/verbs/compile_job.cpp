@@ -170,9 +170,6 @@ void check_all_compiled(std::vector<Kernel> const& kernels) {
                                              " planned kernels do not compile");
 }
 
-// "large 128x128x8"; --json has the full text.
-std::string in_short_policy(std::string const& recipe) { return recipe.substr(0, recipe.find(',')); }
-
 std::string file_of(Kernel const& kernel) {
   std::string const& folder = jit::kernel_cache().settings().folder;
   if (folder.empty() || !kernel.cubin.cache_warning.empty()) return {};
@@ -209,10 +206,10 @@ void print_table(std::vector<Kernel> const& kernels) {
                "cache file"});
   for (Kernel const& kernel : kernels) {
     std::string const file = file_of(kernel);
-    table.add({kernel.problem, kernel.type, kernel.composition.kernel,
-               in_short_policy(kernel.composition.recipe), in_seconds(kernel.seconds),
-               std::to_string(kernel.cubin.image.size()), std::to_string(kernel.cubin.registers),
-               std::to_string(kernel.cubin.local_bytes), std::to_string(kernel.shared_bytes()),
+    table.add({kernel.problem, kernel.type, kernel.composition.kernel, kernel.composition.policy,
+               in_seconds(kernel.seconds), std::to_string(kernel.cubin.image.size()),
+               std::to_string(kernel.cubin.registers), std::to_string(kernel.cubin.local_bytes),
+               std::to_string(kernel.shared_bytes()),
                !kernel.failure.empty()   ? "failed"
                : kernel.cubin.from_cache ? "cached"
                                          : file.substr(file.rfind('/') + 1)});
@@ -262,8 +259,8 @@ void compile_job(CompileRequest const& request, WithCompileOptions const& with_o
   compile_kernels(request, kernels);
   for (Kernel const& kernel : kernels) {
     if (kernel.cubin.local_bytes > 0)
-      print_warning(kernel.problem + ' ' + kernel.type + ": " + kernel.composition.kernel + ", " +
-                    in_short_policy(kernel.composition.recipe) + ", uses " +
+      print_warning(kernel.problem + ' ' + kernel.type + ": " + kernel.composition.kernel +
+                    (kernel.composition.policy.empty() ? "" : ", " + kernel.composition.policy) + ", uses " +
                     std::to_string(kernel.cubin.local_bytes) +
                     " bytes of local memory per thread (spilled registers or arrays)");
     if (!kernel.cubin.cache_warning.empty()) print_warning(kernel.cubin.cache_warning);

@@ -1,5 +1,6 @@
 // cosmati explain: which kernels were considered for a problem, and why.
 #include <memory>
+#include <set>
 
 #include "cli/command.h"
 #include "cli/options/placement.h"
@@ -29,43 +30,46 @@ std::string verdict_of(Considered const& entry, std::string const& chosen) {
   return entry.kernel == chosen ? "chosen" : entry.refusal.empty() ? "possible" : "refused";
 }
 
-struct Term {
-  char const* word;  // a term of a recipe
-  char const* meaning;
+struct Definition {
+  RecipeTerm term;
+  char const* text;
 };
-constexpr Term terms[] = {
-    {" stages",
+constexpr Definition definitions[] = {
+    {RecipeTerm::tile,
      "128x64x32: rows x columns of d per block x depth of a step; warp, thread: the tile of each; "
      "stages: steps in shared memory at the same time"},
-    {", cluster ", "cluster: this number of blocks loads common parts of a and b once"},
-    {"share a tile's k", "share a tile's k: each block of the cluster sums its part of k"},
-    {"two tiles in turn", "two tiles in turn: half of a block stores while the other half multiplies"},
-    {", raster ",
+    {RecipeTerm::cluster, "cluster: this number of blocks loads common parts of a and b once"},
+    {RecipeTerm::cluster_reduction, "share a tile's k: each block of the cluster sums its part of k"},
+    {RecipeTerm::ping_pong, "two tiles in turn: half of a block stores while the other half multiplies"},
+    {RecipeTerm::raster,
      "raster: the order in which blocks visit d, in bands of this many tiles, to share operands in L2"},
-    {"full tiles", "full tiles: every extent is a multiple of the tile, so no edge is checked"},
-    {" transposed, ",
+    {RecipeTerm::full_tiles, "full tiles: every extent is a multiple of the tile, so no edge is checked"},
+    {RecipeTerm::swapped,
      "transposed: the kernel computes transpose(b) * transpose(a), so that d is contiguous "
      "along its rows; a, b, m and n are the kernel's"},
-    {"repacked first", "repacked first: copied into workspace with rows that TMA supports"},
-    {"transposed first", "transposed first: copied into workspace as a K-major operand"},
-    {"expected error",
-     "expected error: standard deviation of rounding errors over that of the results, for random "
-     "inputs of mean 0"},
-    {"tiles of ", "tiles of 4x4: outputs computed from 6x6 products instead of 4x4x9"},
-    {", d by ",
+    {RecipeTerm::repacked, "repacked first: copied into workspace with rows that TMA supports"},
+    {RecipeTerm::transposed_first, "transposed first: copied into workspace as a K-major operand"},
+    {RecipeTerm::winograd_tile, "tiles of 4x4: outputs computed from 6x6 products instead of 4x4x9"},
+    {RecipeTerm::access,
      "a along k by 8: read in runs of 8 contiguous elements along k; d by 8: written in such runs; "
      "by 1 is slow"},
-    {" splits", "splits: parts of k that different blocks sum; their sums are added at the end"}};
+    {RecipeTerm::splits, "splits: parts of k that different blocks sum; their sums are added at the end"}};
 
-// Explains the terms that occur in the recipes.
-std::string meanings(std::vector<std::string> const& recipes) {
+// Defines the terms of the recipes.
+std::string definitions_for(std::vector<Considered> const& considered) {
+  std::set<RecipeTerm> used;
+  bool has_error = false;
+  for (Considered const& entry : considered) {
+    used.insert(entry.terms.begin(), entry.terms.end());
+    has_error = has_error || (entry.refusal.empty() && entry.expected_error > 0);
+  }
   std::string text;
-  for (Term const& term : terms)
-    for (std::string const& recipe : recipes)
-      if (recipe.find(term.word) != std::string::npos) {
-        text += std::string("\n  ") + term.meaning;
-        break;
-      }
+  for (Definition const& one : definitions)
+    if (used.contains(one.term)) text += std::string("\n  ") + one.text;
+  if (has_error)
+    text +=
+        "\n  error: expected standard deviation of rounding errors over that of the results, for random "
+        "inputs of mean 0";
   return text;
 }
 
@@ -79,10 +83,8 @@ void print_choice(ExplainRequest const& request, Task& task, Device const& devic
     for (Slot const& slot : task.slots()) print_line("  " + slot.name + ": " + to_string(slot.description));
   }
   Table table({"kernel", "verdict", "predicted", "error", "workspace", "how, or why rejected"});
-  std::vector<std::string> recipes;
   for (Considered const& entry : choice.considered) {
     std::string const verdict = verdict_of(entry, choice.kernel);
-    if (entry.refusal.empty()) recipes.push_back(entry.recipe);
     auto const workspace = static_cast<long long>(entry.workspace_bytes);
     bool const predicted = entry.refusal.empty() && entry.predicted_seconds > 0;
     bool const stated = entry.refusal.empty() && entry.expected_error > 0;
@@ -116,7 +118,7 @@ void print_choice(ExplainRequest const& request, Task& task, Device const& devic
   }
   if (request.common.json) return;
   table.print();
-  if (std::string const text = meanings(recipes); !text.empty()) print_line("Terms:" + text);
+  if (std::string const text = definitions_for(choice.considered); !text.empty()) print_line("Terms:" + text);
 }
 
 void explain_sizes(ExplainRequest const& request, std::vector<std::vector<Index>> const& sizes) {
@@ -133,7 +135,9 @@ void add_options(CLI::App& command, ExplainRequest& request) {
   Options options(command);
   add_size_options(options, *request.subject, request.size);
   options.text("--suite", request.suite, "NAME", "a list of problems (see: cosmati list suites)")
-      .text("--shapes", request.shapes, "FILE", "a file with a list of problems, as in bench/suites");
+      .once()
+      .text("--shapes", request.shapes, "FILE", "a file with a list of problems, as in bench/suites")
+      .once();
   add_placement_options(options, request.placement);
   options.group("Parameters");
   request.subject->add_parameters(options);

@@ -15,9 +15,12 @@ void add_options(CLI::App& command, FindRequest& request) {
   add_size_options(options, *request.subject, request.size);
   options.group("Measurement")
       .text("--suite", request.suite, "NAME", "a list of problems (see: cosmati list suites)")
+      .once()
       .text("--shapes", request.shapes, "FILE", "a file with a list of problems, as in bench/suites")
+      .once()
       .text("--out", request.out, "FILE",
             "add the fastest kernel to this tuning file for --tuning; gemm and conv")
+      .once()
       .number("--seconds", request.seconds, "for each kernel (default: 0.1)")
       .flag("--naive", request.naive,
             "include the reference loops, otherwise timed only when no other kernel applies");

@@ -15,12 +15,17 @@ void add_options(CLI::App& command, TuneRequest& request) {
   add_size_options(options, *request.subject, request.size);
   options.group("Measurement")
       .text("--suite", request.suite, "NAME", "a list of problems (see: cosmati list suites)")
+      .once()
       .text("--shapes", request.shapes, "FILE", "a file with a list of problems, as in bench/suites")
+      .once()
       .text("--out", request.out, "FILE", "the tuning file; lines are appended")
+      .once()
       .number("--budget", request.budget_seconds, "seconds for each problem (default: 20)")
+      .once()
       .flag("--hot", request.hot,
             "reuse the same operands in each call, instead of rotating over sets larger than twice "
-            "the L2 cache");
+            "the L2 cache")
+      .once();
   add_placement_options(options, request.placement);
   options.group("Parameters");
   request.subject->add_parameters(options);

@@ -15,6 +15,7 @@ void add_options(CLI::App& command, VerifyRequest& request) {
   add_size_options(options, *request.subject, request.size);
   options.group("Verification")
       .integer("--count", request.count, "random problems if no size is given (default: 20)")
+      .once()
       .flag("--integers", request.small_integers,
             "data from -3 to 3: if sums are exact, results must be bit-identical")
       .text(
@@ -22,12 +23,15 @@ void add_options(CLI::App& command, VerifyRequest& request) {
           "normal, hard or mixed: normal numbers; mixed magnitudes, one huge element, denormals, NaN and "
           "infinities, constant rows, exact cancellation; a third of the problems hard. Not given: mixed for "
           "random problems, normal for sizes and suites")
+      .once()
       .flag("--gaps", request.gaps, "gaps between rows, planes and images, as in views of larger arrays")
       .integer("--misalign", request.misalignment,
                "offset of each array in bytes from a multiple of 64, rounded up to a multiple of its "
                "element size; known to the plan")
       .text("--suite", request.suite, "NAME", "a list of problems (see: cosmati list suites)")
+      .once()
       .text("--shapes", request.shapes, "FILE", "a file with a list of problems, as in bench/suites")
+      .once()
       .number("--most-operations", request.max_operations,
               "larger problems of a suite are left out (default: 2e9, about ten seconds)")
       .group("Parameters");

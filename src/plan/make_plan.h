@@ -96,9 +96,11 @@ Plan<Problem> make_plan(Problem const& problem, Device const& device, PlanOption
       predicted = offer.predicted_seconds;
       measured = offer.measured;
     }
+    std::vector<RecipeTerm> terms;
+    if (offer.refusal.empty()) terms = terms_of(offer.recipe);
     plan.considered.push_back({candidate.name, std::move(offer.refusal), offer.workspace_bytes,
                                offer.predicted_seconds, std::move(offer.text), offer.expected_error,
-                               std::move(offer.note)});
+                               std::move(offer.note), std::move(terms)});
   }
   if (plan.kernel.empty()) throw_no_candidate(plan.considered, options.kernel, device.backend);
   return plan;

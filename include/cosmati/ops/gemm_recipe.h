@@ -53,5 +53,7 @@ struct GemmRecipe {
 
 // "large 128x128x8, warp 32x64, thread 8x8, 2 stages, ...".
 std::string to_string(GemmRecipe const& recipe);
+// "large 128x128x8": the beginning of that.
+std::string policy_text(GemmRecipe const& recipe);
 
 }  // namespace cosmati

@@ -16,6 +16,7 @@
 #include "cosmati/ops/device.h"
 #include "cosmati/ops/error.h"
 #include "cosmati/ops/policy_request.h"
+#include "cosmati/ops/recipe_terms.h"
 #include "cosmati/ops/tensor.h"
 
 namespace cosmati {
@@ -55,6 +56,7 @@ struct Considered {
   // outputs, for random inputs of mean 0, before rounding to the output type. 0 if not stated.
   double expected_error = 0;
   std::string note = {};  // the line of a tuning file that the recipe came from, or why it was ignored
+  std::vector<RecipeTerm> terms = {};  // of the recipe; empty for a refusal
 };
 
 // The recipe of a plan; specialized for problems whose kernels are generated.
