@@ -234,7 +234,7 @@ TEST(Depthwise, FilterGradientsAreAddedInParts) {
       problem_of(ConvolutionDirection::filter, DataType::f32, DataType::f32, TensorFormat::nhwc, layer);
   PlanOptions options;
   options.kernel = "depthwise";
-  EXPECT_GT(std::get<DepthwiseRecipe>(make_plan(p, emulated_device(), options).recipe.own).rounds, 1);
+  EXPECT_GT(std::get<DepthwiseFilterRecipe>(make_plan(p, emulated_device(), options).recipe.own).parts, 1);
   expect_right(p, "depthwise");
 }
 
