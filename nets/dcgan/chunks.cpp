@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "src/parallel/wait.h"
+
 namespace cosmati::dcgan {
 
 Dealer::Dealer(Index first, Index count, Index batch, Index window, Index text_at)
@@ -34,7 +36,7 @@ std::optional<Chunk> Dealer::take(bool wait) {
     }
     if (next_in_ < chunks_ && next_in_ < unwritten_ + window_) return chunk_of(next_in_++);
     if (!wait) return {};
-    changed_.wait(lock);
+    parallel::wait(changed_, lock);
   }
 }
 
@@ -81,7 +83,8 @@ void Dealer::fail(std::exception_ptr reason) {
 
 std::optional<Part> Dealer::next(bool wait) {
   std::unique_lock lock(mutex_);
-  if (wait) changed_.wait(lock, [&] { return failure_ || next_out_ == chunks_ || !here_.empty(); });
+  if (wait)
+    parallel::wait(changed_, lock, [&] { return failure_ || next_out_ == chunks_ || !here_.empty(); });
   if (here_.empty()) {
     if (wait && failure_) std::rethrow_exception(failure_);
     return {};
@@ -94,7 +97,7 @@ std::optional<Part> Dealer::next(bool wait) {
 
 void Dealer::wait_for_writer(std::size_t most) {
   std::unique_lock lock(mutex_);
-  changed_.wait(lock, [&] { return failure_ || here_.size() <= most; });
+  parallel::wait(changed_, lock, [&] { return failure_ || here_.size() <= most; });
 }
 
 std::optional<Part> Dealer::next_elsewhere() {

@@ -10,6 +10,7 @@
 
 #include "cosmati/ops/error.h"
 #include "src/parallel/nccl.h"
+#include "src/parallel/wait.h"
 
 namespace cosmati::parallel {
 namespace {
@@ -40,7 +41,7 @@ class Meeting {
       return;
     }
     auto const now = meeting_;
-    all_came_.wait(lock, [&] { return failure_ || meeting_ != now; });
+    parallel::wait(all_came_, lock, [&] { return failure_ || meeting_ != now; });
     if (meeting_ == now) check();
   }
 

@@ -3,6 +3,8 @@
 
 #include <utility>
 
+#include "src/parallel/wait.h"
+
 namespace cosmati::parallel {
 
 Crew::Crew(int members, std::function<void()> on_failure) : on_failure_(std::move(on_failure)) {
@@ -32,14 +34,14 @@ void Crew::run(std::function<void(int)> const& body) {
   working_ = members();
   ++turn_;
   begun_.notify_all();
-  ended_.wait(lock, [&] { return working_ == 0; });
+  parallel::wait(ended_, lock, [&] { return working_ == 0; });
   if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
 }
 
 void Crew::work(int member) {
   unsigned long long done = 0;
   for (std::unique_lock lock(mutex_);;) {
-    begun_.wait(lock, [&] { return over_ || turn_ != done; });
+    parallel::wait(begun_, lock, [&] { return over_ || turn_ != done; });
     if (turn_ == done) return;
     done = turn_;
     auto const& body = *body_;

@@ -50,7 +50,7 @@ double stated_error(GemmProblem const& problem, Device const& device, char const
   double const of_sums = sums_error(sum, problem.k());
   bool const cuts = tensor_cores && problem.a.type == DataType::tf32 && problem.b.type == DataType::tf32;
   double const of_factors = cuts ? truncated_factors * unit_roundoff(DataType::tf32) : 0;
-  return std::hypot(of_sums, of_factors);
+  return std::sqrt(of_sums * of_sums + of_factors * of_factors);
 }
 
 double stated_error(ConvolutionProblem const& problem, Device const&, char const* kernel,

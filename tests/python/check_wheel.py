@@ -6,6 +6,8 @@ usage: check_wheel.py BUILD_FOLDER
 """
 import glob
 import os
+import platform
+import re
 import sys
 import tempfile
 
@@ -41,6 +43,13 @@ def main():
         wheel, = glob.glob(os.path.join(folder, "wheel", "*.whl"))
         if os.path.getsize(wheel) >= MOST_BYTES or "abi3-manylinux" not in wheel:
             sys.exit(f"{os.path.basename(wheel)} has {os.path.getsize(wheel)} bytes")
+        system = platform.freedesktop_os_release()
+        if (system["ID"], system.get("VERSION_ID")) == ("debian", "12"):  # docs/python.md and docs/support.md say so
+            for document in ("python.md", "support.md"):
+                with open(os.path.join(ROOT, "docs", document), encoding="utf-8") as file:
+                    tag, = set(re.findall(r"its tag is\s+`(\w+)`", file.read()))
+                if not os.path.basename(wheel).endswith(f"-cp310-abi3-{tag}.whl"):
+                    sys.exit(f"docs/{document} says that the tag is {tag}; the wheel is {os.path.basename(wheel)}")
         environment = Environment(os.path.join(folder, "venv"))
         environment.needs(numpy="numpy")
         run(environment.python, "-m", "pip", "-q", "install", "--no-deps", wheel)
