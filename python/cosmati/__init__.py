@@ -1,28 +1,29 @@
-"""Matrix products, convolutions and what surrounds them, on arrays of numpy, PyTorch, CuPy and JAX::
+"""Matrix products, convolutions and related operations for arrays of numpy, PyTorch, CuPy and JAX::
 
     d = cosmati.gemm(a, b, epilogue="relu(acc + bias[n])", bias=bias)
 
 For every function of this package:
 
 Arrays
-    may be of numpy (with the types of ml_dtypes), PyTorch, CuPy, JAX, or of any type that has ``__dlpack__`` or
-    ``__cuda_array_interface__``. Their elements are float64, float32, float16, bfloat16, float8_e4m3fn, float8_e5m2, int8,
-    uint8 or int32. Strides of 0 or more are taken as they are, without a copy: transposed, sliced and broadcast views.
-    Results are new arrays of the library of the first array, or `out`, which must not share memory with an input.
+    may be numpy (including ml_dtypes), PyTorch, CuPy or JAX arrays, or any objects with ``__dlpack__`` or
+    ``__cuda_array_interface__``. Valid element types are float64, float32, float16, bfloat16, float8_e4m3fn, float8_e5m2, int8,
+    uint8 or int32. Non-negative strides are supported without a copy: transposed, sliced and broadcast views.
+    Results are new arrays of the first array's library, or `out`, which must not share memory with an input.
 Devices
-    The first array decides: what lies on the host is computed by this machine's processor, what lies on a GPU on that GPU. All
-    arrays of a call lie on one device.
+    The first array determines the device: host arrays are computed by the CPU, GPU arrays by that GPU. All arrays of a call
+    must be on the same device.
 Asynchrony
-    On the host the result is there when a function returns. On a GPU the work is enqueued on the current stream of the first
-    array's library (torch.cuda.current_stream(), cupy.cuda.get_current_stream(); else the default stream), and the function
-    returns; new arrays of JAX are waited for. The first call of a problem makes its plan, which takes milliseconds, or on a GPU a second; later ones find it.
+    On the host, the result is complete when a function returns. On a GPU, the work is enqueued on the current stream of the
+    first array's library (torch.cuda.current_stream(), cupy.cuda.get_current_stream(); else the default stream), and the
+    function returns, except that new JAX arrays are waited for. The first call of a problem makes its plan, which takes
+    milliseconds or, on a GPU, a second; later calls reuse it.
 Errors
-    TypeError: an argument is no array, or of a type that is not listed here. ValueError: shapes, strides or an epilogue that do
-    not go together, or an output that may not be written. NotAvailableError: no kernel, library or device is here for this.
-    MemoryError, OSError: the system refused. The sentences are those of the library.
+    TypeError: an argument is not an array, or has an element type that is not listed here. ValueError: shapes, strides or
+    epilogue do not match, or an output is read-only. NotAvailableError: a kernel, library or device is not available.
+    MemoryError, OSError: an allocation or a system call failed. Messages are those of the library.
 Threads
-    Functions may be called from any number of threads at once; the GIL is released while a plan is made and while the
-    processor computes. A process may fork as long as it has not used a GPU.
+    Functions may be called from any number of threads concurrently; the GIL is released while a plan is made and while the CPU
+    computes. A process may fork as long as it has not used a GPU.
 """
 from ._convolutions import (avg_pool2d, conv2d, conv2d_input_grad, conv2d_weight_grad, conv_transpose2d, max_pool2d,
                             plan_conv2d)

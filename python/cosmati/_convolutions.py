@@ -1,4 +1,4 @@
-"""Convolutions and pooling of images (N, C, H, W), whatever their strides."""
+"""Convolutions and pooling of images (N, C, H, W) with any strides."""
 import operator
 
 from . import _native
@@ -10,7 +10,7 @@ MAX, AVERAGE, AVERAGE_WITH_PADDING = 0, 1, 2  # cosmati_pooling_mode
 
 
 def pair(value, name):
-    """(vertical, horizontal) of a number or of two."""
+    """Returns (vertical, horizontal) from one or two numbers."""
     values = (value, value) if hasattr(value, "__index__") else tuple(value)
     if len(values) != 2:
         raise ValueError(f"{name} = {value}; expected a number, or two: vertical and horizontal")
@@ -44,7 +44,7 @@ def geometry(stride, padding, dilation):
 
 
 def with_bias(bias, epilogue, operands):
-    """The epilogue and its operands where a bias may be given by name."""
+    """Returns the epilogue and its operands, with the bias as an operand."""
     if bias is None:
         return epilogue, operands
     return epilogue or "acc + bias[k]", {**operands, "bias": bias}
@@ -73,8 +73,9 @@ def conv2d(x, w, bias=None, stride=1, padding=0, dilation=1, groups=1, *, epilog
     """Convolution: y[n, k, p, q] = epilogue(sum over c, r, s of x[n, c, h, w] * w[k, c, r, s] + bias[k]).
 
     Here h = p*stride - padding + r*dilation (w likewise, outside the image x is 0), and c runs over the channels of k's group.
-    Without `epilogue` the bias is added; with it the bias is the array that the text names bias[k], and is not added by itself.
-    An epilogue names indices n, k, p, q: "relu(acc + bias[k]) + residual[n, k, p, q]" (see gemm).
+    Without `epilogue` the bias is added; with an epilogue it is the array that the text names bias[k], and is not added
+    automatically.
+    The indices in an epilogue are n, k, p, q: "relu(acc + bias[k]) + residual[n, k, p, q]" (see gemm).
 
     Args:
         x: (N, C, H, W), of any strides: channels first, channels last, slices.
@@ -99,10 +100,10 @@ def conv2d(x, w, bias=None, stride=1, padding=0, dilation=1, groups=1, *, epilog
 
 def plan_conv2d(x, w, bias=None, stride=1, padding=0, dilation=1, groups=1, *, epilogue=None, out=None, kernel=None,
                 max_workspace=None, max_error=None, batch_invariant=False, policy=None, seconds=None, **operands):
-    """The plan of conv2d with these arguments, whose elements are not read. The choice is restricted as by plan_gemm.
+    """Returns the plan of conv2d for these arguments, whose elements are not read. Restrictions as in plan_gemm.
 
     Returns:
-        A Plan. Called as ``plan(x, w, bias, out=..., **operands)`` it computes conv2d with all else as it is here.
+        A Plan. ``plan(x, w, bias, out=..., **operands)`` computes conv2d with the other arguments given here.
 
     >>> import numpy
     >>> x, w = numpy.ones((1, 2, 5, 5), numpy.float32), numpy.ones((3, 2, 3, 3), numpy.float32)
@@ -126,8 +127,8 @@ def conv_transpose2d(x, w, bias=None, stride=1, padding=0, output_padding=0, gro
     Args:
         x: (N, C, P, Q).
         w: (C, K / groups, R, S).
-        bias: (K), as of conv2d.
-        output_padding: rows and columns that no p reaches, at the end; below the stride.
+        bias: (K), as in conv2d.
+        output_padding: rows and columns added at the end, which no p reaches; less than the stride or the dilation.
         out: (N, K, H, W), H = (P - 1)*stride - 2*padding + dilation*(R - 1) + output_padding + 1.
 
     Returns:
@@ -157,7 +158,7 @@ def conv2d_input_grad(input_size, w, dy, stride=1, padding=0, dilation=1, groups
     """conv2d's gradient for its input: dx[n, c, h, w] = epilogue(sum over k, r, s of dy[n, k, p, q] * w[k, c, r, s]).
 
     The sum is over those p and q with h = p*stride - padding + r*dilation, w likewise. Arguments in the order of
-    torch.nn.grad.conv2d_input. An epilogue names the indices n, k, p, q, those of its output: n, c, h, w here.
+    torch.nn.grad.conv2d_input. The indices n, k, p, q in an epilogue are those of its output, here n, c, h, w.
 
     Args:
         input_size: (N, C, H, W), the shape of the result.

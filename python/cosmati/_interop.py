@@ -1,4 +1,4 @@
-"""What the extension asks Python for: types of numpy, arrays and streams of other libraries."""
+"""Functions that the extension calls: numpy types, and arrays and streams of other libraries."""
 import ctypes
 import glob
 import importlib.util
@@ -15,7 +15,7 @@ def numpy_dtype(name):
 
 
 def empty(library, like, shape, name, device):
-    """A new array of that library on that device; contents undefined."""
+    """Returns a new, uninitialized array of the library on the device."""
     if library == "torch":
         import torch
         return torch.empty(shape, dtype=getattr(torch, name), device=like.device)
@@ -28,11 +28,11 @@ def empty(library, like, shape, name, device):
         return numpy.empty(shape, numpy_dtype(name))
     if library.startswith("jax"):
         return NewJaxArray(like, shape, name, device)
-    raise ValueError(f"no arrays of {library} are made on a GPU; pass out=")
+    raise ValueError(f"new arrays of {library} on a GPU are not supported; pass out=")
 
 
 class NewJaxArray:
-    """An array of JAX on a GPU that no one has seen yet, and that may therefore be written, though JAX's arrays are constant."""
+    """A JAX array on a GPU that has not been exposed yet and may therefore be written, although JAX arrays are immutable."""
 
     def __init__(self, like, shape, name, device):
         import jax.numpy
@@ -45,7 +45,7 @@ class NewJaxArray:
                 "data": (self.array.unsafe_buffer_pointer(), False)}
 
     def finished(self):
-        """The array, when the default stream, on which it is computed, is done: JAX has streams of its own."""
+        """Returns the array after waiting for the default stream, which computes it, since JAX uses its own streams."""
         driver, context = ctypes.CDLL("libcuda.so.1"), ctypes.c_void_p()
         driver.cuDevicePrimaryCtxRetain(ctypes.byref(context), self.number)
         driver.cuCtxPushCurrent_v2(context)
@@ -58,7 +58,7 @@ class NewJaxArray:
 
 
 def finished(like, array):
-    """The result as an array of the library that the inputs are of."""
+    """Returns the result as an array of the inputs' library."""
     if isinstance(array, NewJaxArray):
         return array.finished()
     if type(array) is not type(like) and type(like).__module__.startswith("jax"):
@@ -68,7 +68,7 @@ def finished(like, array):
 
 
 def current_stream(library, device):
-    """The handle of the stream that the library's work on that device goes to; 0: the default stream."""
+    """Returns the handle of the library's current stream on the device; 0: the default stream."""
     if library == "torch":
         return sys.modules["torch"].cuda.current_stream(device).cuda_stream
     if library == "cupy":
@@ -79,7 +79,7 @@ def current_stream(library, device):
 
 
 def find_nvrtc():
-    """Names the run-time compiler of NVIDIA's packages from PyPI to the library, where the system has none."""
+    """Tells the library where NVRTC from NVIDIA's PyPI packages is, if the system has none."""
     if os.environ.get("COSMATI_NVRTC"):
         return
     for name in ("libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"):

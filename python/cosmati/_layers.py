@@ -17,7 +17,7 @@ REDUCTIONS = ("sum", "mean", "max", "min", "sum-of-squares")  # cosmati_reductio
 
 
 def output(fields, name, out, like, shape=None, type_=None):
-    """Adds the output to the fields: `out`, or a new array of like's shape."""
+    """Adds the output to the fields: `out`, or a new array with like's shape."""
     shape = _native.describe(like, "x")[1] if shape is None else shape
     fields["=" + name] = result = out if out is not None else _native.empty(like, shape, type_)
     return result
@@ -67,10 +67,10 @@ def cross_entropy(x: Array, target: Array) -> Array:
 
     Args:
         x: (N, classes).
-        target: (N), int32, each in [0, classes): on the host others are a ValueError.
+        target: (N), int32, each in [0, classes); on the host, others raise ValueError.
 
     Returns:
-        A new array of one element, of no dimensions, in x's type.
+        A new zero-dimensional array of x's type.
 
     Host or device, asynchrony and errors: see the package.
 
@@ -91,10 +91,10 @@ def batch_norm(x: Array, running_mean: Optional[Array], running_var: Optional[Ar
 
     Args:
         x: (N, C, ...), of 2 to 5 dimensions.
-        running_mean, running_var: (C). With `training` False they are the mean and the variance. With `training` those of the
-            batch are taken, over all but c, and if these are given they become (1 - momentum) * running + momentum * batch, in
-            place, the variance of the batch divided by its number of elements less 1.
-        weight, bias: (C); None: ones, zeros. All arrays of (C) have one type.
+        running_mean, running_var: (C). Without `training`, the mean and the variance. With `training`, those of the batch are
+            used, over all dimensions but c, and these arrays, if given, are updated in place to (1 - momentum) * running +
+            momentum * batch, with the batch variance divided by its number of elements minus 1.
+        weight, bias: (C); None: ones, zeros. All arrays (C) must have the same type.
         out: of x's shape.
 
     Returns:
@@ -111,7 +111,7 @@ def batch_norm(x: Array, running_mean: Optional[Array], running_var: Optional[Ar
     if len(shape) < 2:
         raise ValueError(f"x has {len(shape)} dimensions; expected (N, C, ...)")
     if not training and (running_mean is None or running_var is None):
-        raise ValueError("without training, running_mean and running_var are needed")
+        raise ValueError("without training, running_mean and running_var are required")
     like = next((array for array in (running_mean, weight, bias) if array is not None), None)
     type_ = _native.describe(like, "weight")[0] if like is not None else ("float64" if _native.describe(x, "x")[0] == "float64" else "float32")
 
@@ -185,7 +185,7 @@ def rms_norm(x: Array, normalized_shape: Union[int, Tuple[int, ...]], weight: Op
 
 
 def fields_of_rows(x, normalized_shape, eps):
-    """The fields that both directions of a row normalization have, and the shape and the type of the statistics."""
+    """Returns the fields common to both directions of a row normalization, and the shape and type of the statistics."""
     type_, shape = _native.describe(x, "x")[:2]
     normalized = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
     axis = len(shape) - len(normalized)
@@ -197,7 +197,7 @@ def fields_of_rows(x, normalized_shape, eps):
 
 
 def normalize_rows(operation, x, normalized_shape, weight, bias, eps, out=None, saves=False):
-    """y, and with `saves` the mean (None of rms_norm) and the inverse standard deviation or root mean square of each row."""
+    """Returns y and, with `saves`, the mean (None for rms_norm) and the inverse standard deviation or root mean square of each row."""
     fields, shape, type_ = fields_of_rows(x, normalized_shape, eps)
     fields |= {"direction": FORWARD, **{name: array for name, array in (("weight", weight), ("bias", bias)) if array is not None}}
     y = output(fields, "y", out, x)
@@ -211,7 +211,7 @@ def normalize_rows(operation, x, normalized_shape, weight, bias, eps, out=None, 
 
 
 def gradients_of_rows(operation, dy, x, normalized_shape, weight, mean, inverse, has_bias):
-    """dx, dweight (None without weight) and dbias (None without `has_bias`), from what normalize_rows has saved."""
+    """Returns dx, dweight (None without weight) and dbias (None without `has_bias`) from the tensors saved by normalize_rows."""
     fields, _, _ = fields_of_rows(x, normalized_shape, 0.0)
     fields |= {"direction": BACKWARD, "y:dy": dy, "statistics:inverse": inverse}
     if mean is not None:
@@ -261,11 +261,11 @@ def reduce(x: Array, operation: str = "sum", axis: Union[None, int, Tuple[int, .
     Args:
         x: of 1 to 6 dimensions.
         operation: "sum", "mean", "max", "min" (where NaN wins) or "sum-of-squares".
-        keepdims: the axes that are reduced stay, with extent 1.
+        keepdims: keeps the reduced axes with extent 1.
         out: of the shape with keepdims.
 
     Returns:
-        `out`, or a new array of x's type; sums are in float32, in float64 of float64, in int32 of integers.
+        `out`, or a new array of x's type; sums are in float32, in float64 for float64, in int32 for integers.
 
     Host or device, asynchrony and errors: see the package.
 
@@ -294,7 +294,7 @@ def reduce(x: Array, operation: str = "sum", axis: Union[None, int, Tuple[int, .
 
 
 def broadcast(shapes):
-    """The shape of arrays that are broadcast together, as numpy does it."""
+    """Returns the broadcast shape of arrays, as numpy defines it."""
     result = []
     for d in range(1, max(map(len, shapes), default=0) + 1):
         extents = {shape[-d] for shape in shapes if len(shape) >= d} - {1}
@@ -305,7 +305,7 @@ def broadcast(shapes):
 
 
 def is_packed(shape, strides):
-    """Whether an array has no gaps and is row-major."""
+    """Returns whether an array is contiguous and row-major."""
     step = 1
     for extent, stride in zip(reversed(shape), reversed(strides)):
         if extent != 1 and stride != step:
@@ -315,13 +315,14 @@ def is_packed(shape, strides):
 
 
 def elementwise(expression: str, *, out: Optional[Any] = None, **arrays: Any) -> Any:
-    """An expression of arrays, element by element, in one pass over memory: elementwise("relu(x*scale + y)", x=x, y=y, scale=2).
+    """Evaluates an expression of arrays, element by element, in one pass over memory:
+    elementwise("relu(x*scale + y)", x=x, y=y, scale=2).
 
-    Computed in float32, in float64 if the first array is of float64, as the epilogue of a product of zeros.
+    Computed in float32, or in float64 if the first array is float64, as the epilogue of a product of zeros.
 
     Args:
-        expression: in the language of epilogues (see gemm), names without brackets. acc, c, m, n and batch are no names.
-        out: of the shape of all arrays broadcast together.
+        expression: in the epilogue language (see gemm), with names without brackets; acc, c, m, n and batch are reserved.
+        out: with the broadcast shape of all arrays.
         arrays: broadcast as by numpy, and numbers. Arrays of more than three dimensions that have gaps are copied.
 
     Returns:
@@ -341,7 +342,7 @@ def elementwise(expression: str, *, out: Optional[Any] = None, **arrays: Any) ->
         raise TypeError("elementwise needs an array")
     reserved = {"acc", "c", "m", "n", "batch"} & {*arrays, *numbers}
     if reserved:
-        raise ValueError(f"elementwise: {reserved.pop()} has a meaning of its own in expressions; choose another name")
+        raise ValueError(f"elementwise: {reserved.pop()} is reserved in expressions; choose another name")
     told = {name: _native.describe(array, name) for name, array in arrays.items()}
     like = next(iter(arrays.values()))
     type_ = next(iter(told.values()))[0]

@@ -1,12 +1,13 @@
-"""Plans: how a problem is computed, for those who want to see or to choose it."""
+"""Plans: shows or selects how a problem is computed."""
 from . import _native
 
 
 class Plan:
     """How one problem is computed: a kernel, chosen and prepared. Made by plan_gemm and plan_conv2d.
 
-    Called with the arrays that the function of the same name takes, it computes by this kernel whatever the function itself
-    would take. Types, shapes, strides, alignments (up to 16 bytes) and the epilogue must be those of the plan: ValueError.
+    Called with the arrays of the function of the same name, it computes them by this kernel, whichever kernel the
+    function itself would select. ValueError unless types, shapes, strides, alignments (up to 16 bytes) and the epilogue are
+    those of the plan.
     """
 
     def __init__(self, capsule, call):
@@ -19,12 +20,12 @@ class Plan:
 
     @property
     def kernel(self):
-        """The name of the kernel that was chosen."""
+        """The name of the chosen kernel."""
         return self._facts[0]
 
     @property
     def workspace_bytes(self):
-        """Bytes of workspace that a run needs; they are allocated by the call."""
+        """The bytes of workspace that a run needs; the call allocates them."""
         return self._facts[2]
 
     @property
@@ -34,13 +35,13 @@ class Plan:
 
     @property
     def expected_error(self):
-        """The expected rounding error as a share of the results' scale: the standard deviation of a result's error over that of
-        the results, for random inputs of mean 0, before they are rounded to their type (docs/convolution.md, "How far off results
-        are"). 0.0 of integers, whose sums are exact, and of a kernel that states none."""
+        """The expected relative rounding error: the standard deviation of a result's error divided by that of the results, for
+        random inputs of mean 0, before rounding to the output type (docs/convolution.md, "Expected errors"). 0.0 for integers,
+        whose sums are exact, and for kernels that state none."""
         return self._facts[4]
 
     def explain(self):
-        """Every kernel that was considered, a line each: chosen, possible, or refused and why."""
+        """Returns one line per kernel that was considered: chosen, possible, or the reason for rejection."""
         return self._facts[1]
 
     def __repr__(self):
@@ -48,7 +49,7 @@ class Plan:
 
 
 def mode_of(kernel, max_workspace, max_error, batch_invariant, policy, seconds):
-    """What the extension takes as (options, measured)."""
+    """Returns (options, measured) as the extension expects them."""
     options = {"kernel": kernel, "max_workspace": max_workspace, "max_error": max_error, "policy": policy,
                "batch_invariant": "yes" if batch_invariant else None, "seconds": seconds}
     return ";".join(f"{key}={value}" for key, value in options.items() if value is not None), seconds is not None

@@ -7,21 +7,21 @@ from ._plan import Plan, mode_of
 def gemm(a, b, c=None, *, alpha=1.0, beta=0.0, epilogue=None, out=None, accumulator=None, compute=None, **operands):
     """Matrix product with an epilogue: out[i, m, n] = epilogue(sum over k of a[i, m, k] * b[i, k, n]).
 
-    Without `epilogue`: alpha * a @ b + beta * c, where c is read only if beta is not 0. An epilogue is one line of text,
-    computed within the kernel before the result is stored (docs/python.md)::
+    Without `epilogue`: alpha * a @ b + beta * c, where c is read only if beta is not 0. An epilogue is a line of text that is
+    evaluated in the kernel before the result is stored (docs/python.md)::
 
         acc                   the sum
         c                     the array c
         alpha, beta           the numbers
         bias[n]               an array of `operands` with one dimension for each letter in brackets: batch, m, n
         scale                 a number of `operands`
-        store(before, acc);   one more output, an array of `operands` of the shape of the result
+        store(before, acc);   an extra output, an array of `operands` with the shape of the result
 
     Args:
         a: (m, k), or (batch, m, k).
-        b: (k, n), or (batch, k, n). A matrix, or one in a batch of one, serves every product of the other's batch.
+        b: (k, n), or (batch, k, n). A single matrix, or a batch of one, is used for every product of the other batch.
         c: (m, n), or (batch, m, n).
-        out: (m, n), or (batch, m, n) if a or b has a batch; of any type that the library supports beside those of a and b.
+        out: (m, n), or (batch, m, n) if a or b has a batch; of any type that the library supports with those of a and b.
         accumulator: "f16" allows sums in float16, of float16 inputs; None or "f32": sums are in float32, in float64 if an
             input is float64, in int32 of integers.
         compute: "tf32" allows products of float32 to be rounded to TF32, on GPUs; None or "f32" does not.
@@ -45,17 +45,18 @@ def gemm(a, b, c=None, *, alpha=1.0, beta=0.0, epilogue=None, out=None, accumula
 
 
 def grouped_gemm(a, b, c=None, *, alpha=1.0, beta=0.0, epilogue=None, out=None, accumulator=None, compute=None, **operands):
-    """Matrix products of different sizes, as gemm computes each, as one problem: on a GPU in one launch where a kernel takes it.
+    """Matrix products of different sizes as one problem, each computed like gemm; on a GPU in one launch if a kernel supports
+    it.
 
     out[g][m, n] = epilogue(sum over k of a[g][m, k] * b[g][k, n]), for g = 0 ... groups - 1.
 
     Args:
-        a, b, c, out: sequences of `groups` matrices (m, k), (k, n), (m, n), (m, n), or arrays (groups, ..., ...); m, n and k may
-            differ from product to product, types may not. Views are taken as they lie, so that products may be parts of one array.
-        operands: of an epilogue: numbers and arrays that serve all products, or a list or tuple of arrays, one for each product.
-        (the others): as of gemm, for all products.
+        a, b, c, out: sequences of `groups` matrices (m, k), (k, n), (m, n), (m, n), or arrays (groups, ..., ...); m, n and k
+            may differ from product to product, types may not. Views are not copied, so products may be parts of one array.
+        operands: of an epilogue: numbers and arrays shared by all products, or a list or tuple of arrays, one for each product.
+        (the others): as in gemm, for all products.
 
-    No product may write what another one reads or writes.
+    No product may write memory that another one reads or writes.
 
     Returns:
         A list of `groups` arrays, those of `out` or new ones.
@@ -85,22 +86,22 @@ def grouped_gemm(a, b, c=None, *, alpha=1.0, beta=0.0, epilogue=None, out=None, 
 
 def plan_gemm(a, b, c=None, *, alpha=1.0, beta=0.0, epilogue=None, out=None, accumulator=None, compute=None, kernel=None,
               max_workspace=None, max_error=None, batch_invariant=False, policy=None, seconds=None, **operands):
-    """The plan of gemm with these arguments, whose elements are not read.
+    """Returns the plan of gemm for these arguments, whose elements are not read.
 
     Args:
-        kernel: only this kernel; explain() of a plan names them.
-        max_workspace: no kernel that needs more bytes.
-        max_error: no kernel that states a larger expected rounding error, as a share of the results.
-        batch_invariant: only kernels that compute a row to the same bits however many others there are.
-        policy: of kernels that have one: a name, field=value,..., or both.
-        seconds: measure each kernel for so long and take the fastest; None: choose by prediction.
-        (the others): as of gemm.
+        kernel: only this kernel; explain() of a plan lists the names.
+        max_workspace: rejects kernels that need more bytes.
+        max_error: rejects kernels with a larger expected relative rounding error.
+        batch_invariant: only kernels for which the bits of a row do not depend on the number of other rows.
+        policy: for kernels with policies: a name, field=value,..., or both.
+        seconds: measures each kernel for this time and selects the fastest; None: selects by prediction.
+        (the others): as in gemm.
 
     Returns:
-        A Plan. Called as ``plan(a, b, c, out=..., **operands)`` it computes gemm with alpha, beta, epilogue, accumulator and compute
-        as they are here.
+        A Plan. ``plan(a, b, c, out=..., **operands)`` computes gemm with the alpha, beta, epilogue, accumulator and compute
+        given here.
 
-    Errors: ValueError if no kernel accepts this, with the reason of each; the others as of gemm.
+    Errors: ValueError if no kernel supports the problem, with the reason for each; others as in gemm.
 
     >>> import numpy
     >>> a = numpy.ones((3, 3), numpy.float32)

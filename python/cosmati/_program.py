@@ -1,4 +1,4 @@
-"""The program `cosmati`, which lies in the package."""
+"""The program `cosmati`, which is part of the package."""
 import os
 import sys
 

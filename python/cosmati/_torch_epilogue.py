@@ -1,4 +1,4 @@
-"""Epilogues computed by PyTorch, for their gradients."""
+"""Epilogues evaluated by PyTorch, for their gradients."""
 import ast
 import operator
 
@@ -26,7 +26,7 @@ def of_two(function, a, b):
 
 
 def broadcast(tensor, letters, order):
-    """An operand name[letters] in the dimensions `order` of the result."""
+    """Returns the operand name[letters] with the dimensions `order` of the result."""
     tensor = tensor.permute(sorted(range(len(letters)), key=lambda d: order.index(letters[d])))
     for d, letter in enumerate(order):
         if letter not in letters:
@@ -35,12 +35,12 @@ def broadcast(tensor, letters, order):
 
 
 def evaluate(text, order, values):
-    """The epilogue `text` of tensors and numbers by name, `acc` and `c` among them; `order`: the indices of the result."""
+    """Evaluates the epilogue `text` for tensors and numbers by name, including `acc` and `c`; `order`: the indices of the result."""
     values = dict(values)
     *before, last = (part.strip() for part in text.split(";"))
     for part in before:
         if not part.startswith("let "):
-            raise RuntimeError(f"'{part}' of the epilogue '{text}' has no gradient; only 'let name = ...' may stand before the result")
+            raise RuntimeError(f"'{part}' of the epilogue '{text}' has no gradient; only 'let name = ...' may precede the result")
         name, _, expression = part[4:].partition("=")
         values[name.strip()] = value_of(ast.parse(expression.strip(), mode="eval").body, order, values)
     return value_of(ast.parse(last, mode="eval").body, order, values)
@@ -68,4 +68,4 @@ def value_of(node, order, values):
         case ast.Subscript():
             letters = [one.id for one in (node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice])]
             return broadcast(values[node.value.id], letters, order)
-    raise RuntimeError(f"'{ast.unparse(node)}' of an epilogue has no gradient here")
+    raise RuntimeError(f"'{ast.unparse(node)}' in an epilogue has no gradient here")

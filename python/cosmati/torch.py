@@ -2,8 +2,8 @@
 
     y = cosmati.torch.Linear(512, 256, epilogue="gelu(acc + bias[n])")(x)
 
-Gradients of an epilogue are computed by PyTorch from the sums before it, which the backward pass computes once more: nothing but the
-inputs is kept. An epilogue that stores more outputs has no gradient.
+PyTorch computes the gradients of an epilogue from the sums before it, which the backward pass recomputes, so that only the
+inputs are saved. An epilogue with extra outputs has no gradient.
 """
 import torch
 from torch.nn.modules.utils import _pair as pair
@@ -30,7 +30,7 @@ for name in NORMS:  # y, then the tensors saved for the gradient; an absent mean
 
 
 def computes(*operators):
-    """Registers a function as these operators on both kinds of devices."""
+    """Registers a function as these operators for the CPU and CUDA."""
     def register(function):
         for name in operators:
             torch.library.impl("cosmati::" + name, ("cpu", "cuda"), function)
@@ -39,13 +39,13 @@ def computes(*operators):
 
 
 def has_shape_of(*operators):
-    """Registers a function that returns what these operators return, without the numbers."""
+    """Registers a function that returns the outputs of these operators without computing them."""
     return lambda function: [torch.library.register_fake("cosmati::" + name, function) for name in operators]
 
 
 class DirectLibrary(torch.library.Library):
-    """A library whose kernels for autograd compute at once where there is nothing to record and nothing else between autograd and the
-    device: no mode, no functionalization, no transform of functorch. PyTorch's own kernel would call the dispatcher once more."""
+    """A library whose autograd kernels compute directly if there is nothing to record and nothing else between autograd and the
+    device: no mode, no functionalization, no functorch transform. PyTorch's own kernel would call the dispatcher again."""
 
     def __init__(self, compute):
         super().__init__("cosmati", "FRAGMENT")
@@ -53,7 +53,7 @@ class DirectLibrary(torch.library.Library):
 
     def impl(self, name, function, key="", **named_arguments):
         compute, grad_enabled, any_requires_grad = self.compute, torch.is_grad_enabled, torch._C._any_requires_grad
-        reaches_device = {}  # by the set of dispatch keys: whether the next one is a device's
+        reaches_device = {}  # whether the next dispatch key is that of a device
 
         def autograd(keyset, *arguments):
             keys = keyset.raw_repr()
@@ -67,7 +67,7 @@ class DirectLibrary(torch.library.Library):
         super().impl(name, autograd if key == "Autograd" else function, key, **named_arguments)
 
 
-LIBRARIES = []  # a library's kernels live as long as it does
+LIBRARIES = []  # kernels live as long as their library
 
 
 def differentiable(name, compute, backward, context):
@@ -135,7 +135,7 @@ def through_epilogue(text, order, tensors, numbers, dy):
 
 
 def saved_operands(ctx, inputs, first, epilogue):
-    """Keeps the first `first` tensors of the inputs and the operands; `epilogue`: at which of the inputs it stands, if there is one."""
+    """Keeps the first `first` tensors of the inputs and the operands; `epilogue`: its index among the inputs, if there is one."""
     ctx.has_epilogue = len(inputs) > epilogue
     ctx.epilogue, ctx.names, operands, ctx.number_names, ctx.numbers = inputs[epilogue:] or (None, "", (), "", ())
     ctx.save_for_backward(*inputs[:first], *operands)
@@ -244,32 +244,32 @@ def last_dimensions(normalized_shape):
 
 
 def layer_norm(x, normalized_shape, weight=None, bias=None, eps=1e-5):
-    """cosmati.layer_norm as an operator of PyTorch, with gradients for x, weight and bias, whose sums over the rows are in a fixed
+    """cosmati.layer_norm as a PyTorch operator, with gradients for x, weight and bias, whose sums over the rows are in a fixed
     order."""
     return torch.ops.cosmati.layer_norm(x, last_dimensions(normalized_shape), weight, bias, eps)[0]
 
 
 def rms_norm(x, normalized_shape, weight=None, eps=None):
-    """cosmati.rms_norm as an operator of PyTorch, with gradients for x and weight, whose sums over the rows are in a fixed order."""
+    """cosmati.rms_norm as a PyTorch operator, with gradients for x and weight, whose sums over the rows are in a fixed order."""
     return torch.ops.cosmati.rms_norm(x, last_dimensions(normalized_shape), weight, None, eps)[0]
 
 
 def split(operands):
-    """names, operands, number_names and numbers of the operators."""
+    """Returns names, operands, number_names and numbers for the operators."""
     tensors = {name: value for name, value in operands.items() if isinstance(value, torch.Tensor)}
     numbers = {name: float(value) for name, value in operands.items() if name not in tensors}
     return " ".join(tensors), list(tensors.values()), " ".join(numbers), list(numbers.values())
 
 
 def gemm(a, b, c=None, *, alpha=1.0, beta=0.0, epilogue=None, **operands):
-    """cosmati.gemm as an operator of PyTorch, with gradients for a, b, c and the tensors of the epilogue."""
+    """cosmati.gemm as a PyTorch operator, with gradients for a, b, c and the tensors of the epilogue."""
     if epilogue is None:
         return torch.ops.cosmati.gemm(a, b, c, alpha, beta)
     return torch.ops.cosmati.gemm_epilogue(a, b, c, alpha, beta, epilogue, *split(operands))
 
 
 def conv2d(x, w, bias=None, stride=1, padding=0, dilation=1, groups=1, *, epilogue=None, **operands):
-    """cosmati.conv2d as an operator of PyTorch, with gradients for x, w, bias and the tensors of the epilogue."""
+    """cosmati.conv2d as a PyTorch operator, with gradients for x, w, bias and the tensors of the epilogue."""
     geometry = pair(stride), pair(padding), pair(dilation), groups
     if epilogue is None:
         return torch.ops.cosmati.conv2d(x, w, bias, *geometry)
@@ -277,8 +277,9 @@ def conv2d(x, w, bias=None, stride=1, padding=0, dilation=1, groups=1, *, epilog
 
 
 class Linear(torch.nn.Linear):
-    """torch.nn.Linear: y = epilogue(x @ weight.T), by default acc + bias[n]. Tensors and numbers that the epilogue names besides
-    bias are passed to forward by name; a tensor that has m or n as a dimension sees x as (m, in_features)."""
+    """torch.nn.Linear: y = epilogue(x @ weight.T), by default acc + bias[n]. Other tensors and numbers that the epilogue names
+    are passed to forward by name; for tensors with a dimension m or n,
+    x is viewed as (m, in_features)."""
 
     def __init__(self, in_features, out_features, bias=True, device=None, dtype=None, *, epilogue=None):
         super().__init__(in_features, out_features, bias, device, dtype)
@@ -295,12 +296,12 @@ class Linear(torch.nn.Linear):
 
 
 class Conv2d(torch.nn.Conv2d):
-    """torch.nn.Conv2d: y = epilogue(the sums), by default acc + bias[k]. Padding by zeros, given as numbers."""
+    """torch.nn.Conv2d: y = epilogue(the sums), by default acc + bias[k]. Only zero padding, given as numbers."""
 
     def __init__(self, *arguments, epilogue=None, **named_arguments):
         super().__init__(*arguments, **named_arguments)
         if self.padding_mode != "zeros" or isinstance(self.padding, str):
-            raise ValueError(f"padding = {self.padding!r} by {self.padding_mode}; expected numbers, by zeros")
+            raise ValueError(f"padding = {self.padding!r} with {self.padding_mode}; expected numbers and zeros")
         self.epilogue = epilogue
 
     def forward(self, x, **operands):
