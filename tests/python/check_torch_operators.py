@@ -145,6 +145,26 @@ class Operators(unittest.TestCase):
             exec(block, values)
             self.assertTrue(document != "python.md" or (values["product"] == 4).all())
 
+    def test_arguments_are_in_the_order_of_torch(self):
+        import inspect
+
+        for name in ("batch_norm", "layer_norm", "rms_norm", "local_response_norm", "softmax", "log_softmax", "cross_entropy", "max_pool2d"):
+            def positional(function):
+                return [one.name for one in inspect.signature(function).parameters.values() if one.kind is one.POSITIONAL_OR_KEYWORD]
+
+            theirs = getattr(torch.nn.functional, name)
+            mine = positional(getattr(cosmati, name))
+            other = positional(getattr(torch.nn.functional, "_max_pool2d") if name == "max_pool2d" else theirs)
+            self.assertEqual(mine[1:], [one for one in other[1:] if one in mine], name)
+        x, w, bias = (torch.randn(shape) for shape in ((2, 4, 9, 9), (6, 2, 3, 3), (6,)))
+        torch.testing.assert_close(cosmati.conv2d(x, w, bias, 2, 1, 2, 2), torch.nn.functional.conv2d(x, w, bias, 2, 1, 2, 2))
+        y, v, bias = (torch.randn(shape) for shape in ((2, 4, 5, 5), (4, 3, 3, 3), (6,)))
+        torch.testing.assert_close(cosmati.conv_transpose2d(y, v, bias, 2, 1, 1, 2, 1), torch.nn.functional.conv_transpose2d(y, v, bias, 2, 1, 1, 2, 1))
+        torch.testing.assert_close(cosmati.avg_pool2d(x, 3, 2, 1, True, False), torch.nn.functional.avg_pool2d(x, 3, 2, 1, True, False))
+        dy = torch.randn(2, 6, 4, 4)
+        torch.testing.assert_close(cosmati.conv2d_input_grad(x.shape, w, dy, 2, 1, 2, 2)[0], torch.nn.grad.conv2d_input(x.shape, w, dy, 2, 1, 2, 2)[0])
+        torch.testing.assert_close(cosmati.conv2d_weight_grad(x, w.shape, dy, 2, 1, 2, 2), torch.nn.grad.conv2d_weight(x, w.shape, dy, 2, 1, 2, 2))
+
     def test_new_results(self):
         """Row-major whatever the inputs are, and none records a gradient that it does not have."""
         for device in DEVICES:

@@ -72,6 +72,47 @@ def test_fork():
     subprocess.run([sys.executable, "-c", FORK], check=True, timeout=60)
 
 
+INTERRUPTED = """
+import os, signal, threading, numpy as np, cosmati
+a, out = np.ones((500, 500), np.float32), np.zeros((500, 500), np.float32)
+plan = cosmati.plan_gemm(a, a, out=out, kernel="reference")
+threading.Timer(0.02, os.kill, (os.getpid(), signal.SIGINT)).start()
+try:
+    for _ in range(10000):
+        plan(a, a, out=out)
+    print("not interrupted")
+except KeyboardInterrupt:
+    print("interrupted", (out == 500).all())
+print(cosmati.gemm(a, a)[0, 0])
+"""
+
+
+def test_interrupt():
+    """Ctrl-C is raised when the call that computes returns; what comes after works."""
+    done = subprocess.run([sys.executable, "-c", INTERRUPTED], capture_output=True, text=True, check=True, timeout=60)
+    assert done.stdout.split() == ["interrupted", "True", "500.0"]
+
+
+NO_GPU = """
+import cosmati
+
+class OnGpu:
+    __cuda_array_interface__ = {"typestr": "<f4", "shape": (4, 4), "data": (0, False), "version": 3}
+
+try:
+    cosmati.gemm(OnGpu(), OnGpu(), out=OnGpu())
+except cosmati.NotAvailableError as error:
+    print("refused:", error)
+"""
+
+
+def test_not_available():
+    """An array on a GPU where no GPU is to be seen."""
+    done = subprocess.run([sys.executable, "-c", NO_GPU], capture_output=True, text=True, check=True, timeout=60,
+                          env={**os.environ, "CUDA_VISIBLE_DEVICES": ""})
+    assert done.stdout.startswith("refused: ") and "cuda" in done.stdout.lower()
+
+
 def test_import_needs_nothing():
     """No numpy, and none of the libraries that are opened by name when they are needed; 50 ms of the processor."""
     text = ("import time; begin = time.process_time(); import cosmati; took = time.process_time() - begin; import sys; "
