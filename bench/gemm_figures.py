@@ -13,7 +13,7 @@ FUSED = [("f32", 1024, "gelu(acc + bias[n]) + residual[m, n]"), ("f32", 2048, "g
 
 
 def fused_epilogues(a, results):
-    """Ratio of the time with an epilogue to that of the plain product, measured by two of our processes in turn."""
+    """Ratio of the time with an epilogue to that of the plain product, measured by two of our processes alternately."""
     for data_type, size, epilogue in FUSED:
         def seconds(text, data_type=data_type, size=size):
             return json_lines([a.cosmati, "bench", "gemm", "--backend", "cpu", "--size", f"{size}x{size}x{size}", "--type", data_type,

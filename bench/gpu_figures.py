@@ -51,7 +51,7 @@ def train(a, *options):
 
 
 def compare(results, name, promised, ours, torch, theirs):
-    """Measures ours and PyTorch's in turn; without PyTorch, only ours."""
+    """Measures ours and PyTorch's alternately; without PyTorch, only ours."""
     if torch is None:
         samples = [ours() for _ in range(3)]
         results.skip(f"{name}, against PyTorch", f"no --torch PYTHON; ours alone: {statistics.median(samples):.5g} images/s",

@@ -60,7 +60,7 @@ def seconds_of(command, times=5):
 
 
 def alternate(ours, theirs, times=5):
-    """Calls ours() and theirs() in turn. Returns both lists of samples, and the median of the pairwise ratios."""
+    """Calls ours() and theirs() alternately. Returns both lists of samples, and the median of the pairwise ratios."""
     pairs = [(ours(), theirs()) for _ in range(times)]
     return [a for a, _ in pairs], [b for _, b in pairs], statistics.median(a / b for a, b in pairs)
 

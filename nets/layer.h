@@ -81,7 +81,7 @@ class Operations {
   std::size_t workspace_bytes() const { return workspace_bytes_; }
   // Returns the tasks that must be done before anything runs: slow, and independent of each other.
   std::vector<std::function<void()>> take_preparations() { return std::exchange(preparations_, {}); }
-  // The chosen kernels, for people: "forward by mma", ...
+  // The chosen kernels as text: "forward by mma", ...
   std::vector<std::string> const& choices() const { return choices_; }
 
  protected:

@@ -99,7 +99,7 @@ def read(path):
 
 
 def resolve(name):
-    """The file in the project that #include "name" means, or None."""
+    """Returns the project's file that #include "name" refers to, or None."""
     for base in ("include", ""):
         path = os.path.join(base, name)
         if os.path.exists(os.path.join(ROOT, path)):
@@ -108,7 +108,7 @@ def resolve(name):
 
 
 def first_include(path):
-    """The header of ours that a file includes before any other, or None."""
+    """Returns the first header of this project that a file includes, or None."""
     first = re.search(r'^\s*#\s*include\s+(\S+)', read(path), re.MULTILINE)
     return resolve(first[1].strip('"')) if first and first[1].startswith('"') else None
 
@@ -119,7 +119,7 @@ def code_of(path):
 
 def is_shared(path, known):
     """Whether the host may include a device header: it defines types that a launch passes to a kernel, or it is plain data and arithmetic,
-    without device functions; in neither case it asks which thread it is."""
+    without device functions; in both cases it does not use thread indices."""
     if not path.startswith(STANDARD_LIBRARY_FREE) or "include/cosmati/arch/thread.h" in reached(path, known):
         return False
     passed = re.search(r"struct (?:alignas\(\d+\) )?(?:\w+(?:Arguments|Parameters)|TensorMap|TiledTensor)\b[^;]*\{", code_of(path))
@@ -132,7 +132,7 @@ def check_includes():
     for path in files():
         rule = max((r for r in MAY_INCLUDE if path.startswith(r + "/")), key=len, default=None)
         if rule is None:
-            yield f"{path}: lies in no folder that tools/check.py knows"
+            yield f"{path}: is not in a folder that tools/check.py knows"
             continue
         for kind, name in re.findall(r'^\s*#\s*include\s+([<"])([^>"]+)[>"]', read(path), re.MULTILINE):
             home = ONLY_IN.get(name)
@@ -168,7 +168,7 @@ def check_capabilities():
 
 
 def reached(path, known):
-    """What a file includes, directly or through our headers: paths of ours, names of the standard library's and fmt's."""
+    """Returns everything that a file includes, directly or through our headers: paths of our headers, names of those of the standard library and fmt."""
     if path not in known:
         known[path] = set()
         for kind, name in re.findall(r'^\s*#\s*include\s+([<"])([^>"]+)[>"]', read(path), re.MULTILINE):
@@ -185,7 +185,7 @@ def check_standard_headers(known):
         for header, names in PRECOMPILED.items():
             used = re.search(names, text)
             if used and header not in reached(path, known):
-                yield f"{path}: uses {used[0].rstrip('(<')} and includes <{header}> nowhere"
+                yield f"{path}: uses {used[0].rstrip('(<')} and does not include <{header}>"
 
 
 def check_lengths():

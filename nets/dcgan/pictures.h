@@ -15,7 +15,7 @@ struct Pictures {
   Index count = 0;
   Index size = 0;                     // rows and columns
   Index channels = 1;                 // 1: gray, tinted on access; 3: red, green, blue
-  std::string source;                 // for people: the files that were read
+  std::string source;                 // for messages: the files that were read
   std::vector<unsigned char> pixels;  // (count, size, size, channels)
 
   // Returns picture i as (size, size, 3), 0 to 255.

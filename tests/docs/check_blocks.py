@@ -1,7 +1,7 @@
 #!/usr/bin/python3
-"""Runs the code blocks of README.md, CONTRIBUTING.md, examples/README.md and docs/ (without decisions/, which are of their day).
+"""Runs the code blocks of README.md, CONTRIBUTING.md, examples/README.md and docs/ (without decisions/, which are not updated).
 
-usage: check_blocks.py PROGRAM COMPILER LIBRARY_FOLDER [NVCC]     exit status 1 and a line for what is not so
+usage: check_blocks.py PROGRAM COMPILER LIBRARY_FOLDER [NVCC]     exit status 1 and a line for each difference
 
   sh         run by bash, the blocks of a page one after the other in a folder with a.npy, b.npy and bias.npy; `<!-- blocks: options -->` above a block: only the verbs and
              options of `cosmati` are looked up in --help; `<!-- blocks: emulator -->`: run where the emulator's kernels are built
@@ -70,7 +70,7 @@ def help_of(*words):
 
 
 def check_options(text):
-    """--help of the verb, with its subject where it has one, names each option."""
+    """Checks that --help of the verb, with its subject if it has one, lists each option."""
     wrong = [f"the Makefile has no target {target}" for target in re.findall(r"^make (\w+)", text, re.MULTILINE) if target not in TARGETS]
     for line in text.replace("\\\n", " ").splitlines():
         if not re.search(r"(^|[ /])(\$C|cosmati) ", line):
@@ -175,7 +175,7 @@ def check_page(page, counts):
 
 
 def check_epilogues(text, environment, where):
-    """The examples of the language are accepted; its grammar is no example."""
+    """Checks that the examples of the language are accepted; the grammar is not an example."""
     examples = [] if " = " in text.splitlines()[0] else text.splitlines()
     return [f"{where}: {one}: {done.stderr}" for one in examples
             if (done := call(PROGRAM, "explain", "gemm", "--size", "8x8x8", "--epilogue", one, env=environment)).returncode != 0]

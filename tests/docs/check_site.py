@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Builds the site with warnings as errors, and looks at what a reader needs: every page is listed, links of pages lead somewhere, search knows words.
+"""Builds the site with warnings as errors, and checks it: every page is listed, links between pages resolve, search finds words.
 
 usage: check_site.py PROGRAM     exit status 77 where `make docs` has not made its environment, or Doxygen is missing
 """

@@ -1,8 +1,7 @@
 #!/usr/bin/python3
 """Runs the gdb session of docs/step-through.md, and compares gdb's output with the page.
 
-usage: check_step_through.py PROGRAM     exit status 1 and a line for each difference; 77 where there is no gdb, or where
-                                         debuggers may not attach (a container without ptrace)
+usage: check_step_through.py PROGRAM     exit status 1 and a line for each difference; 77 if there is no gdb, or if debuggers may not attach (a container without ptrace)
 
 A line of the page must equal a line that its command printed, in the same order; gdb may print more. Line numbers are omitted
 in the page, and "..." stands for anything.

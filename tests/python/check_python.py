@@ -1,6 +1,5 @@
 #!/usr/bin/python3
-"""The package for Python: installed into a virtual environment inside the build, with the library that is built already, and tested
-by pytest there. Exit status 77, and the reason, where PyPI cannot be reached or Python lacks what is needed.
+"""The package for Python: installed into a virtual environment inside the build, with the existing build of the library, and tested there by pytest. Exit status 77, and the reason, if PyPI cannot be reached or Python lacks a requirement.
 
 usage: check_python.py BUILD_FOLDER [pytest's arguments]
 """

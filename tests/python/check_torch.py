@@ -1,6 +1,5 @@
 #!/usr/bin/python3
-"""The package in the PyTorch of TORCH_PYTHON, a Python with PyTorch 2.4 or later; exit status 77, and the reason, where there is none.
-The package is what the test `python` installed.
+"""The package in the PyTorch of TORCH_PYTHON, a Python with PyTorch 2.4 or later; exit status 77, and the reason, if there is none. Uses the package that the test `python` installed.
 
 usage: check_torch.py BUILD_FOLDER
 """
@@ -25,7 +24,7 @@ def main():
     if not package:
         skip("the test `python` has installed no package")
     with tempfile.TemporaryDirectory() as folder:
-        os.symlink(package[0], os.path.join(folder, "cosmati"))  # nothing else of that environment
+        os.symlink(package[0], os.path.join(folder, "cosmati"))  # nothing else from that environment
         sys.exit(subprocess.run([python, os.path.join(HERE, "check_torch_operators.py")], timeout=500,
                                 env=dict(os.environ, PYTHONPATH=folder, OMP_WAIT_POLICY="passive")).returncode)
 

@@ -1,4 +1,4 @@
-"""torch.ops.cosmati.* in a PyTorch: gradients, fake kernels, torch.compile, modules, views; on every device that is here.
+"""torch.ops.cosmati.* in a PyTorch: gradients, fake kernels, torch.compile, modules, views; on every available device.
 
 usage: PYTHONPATH=FOLDER_OF_THE_PACKAGE PYTHON_WITH_TORCH check_torch_operators.py
 """
@@ -166,7 +166,7 @@ class Operators(unittest.TestCase):
         torch.testing.assert_close(cosmati.conv2d_weight_grad(x, w.shape, dy, 2, 1, 2, 2), torch.nn.grad.conv2d_weight(x, w.shape, dy, 2, 1, 2, 2))
 
     def test_new_results(self):
-        """Row-major whatever the inputs are, and none records a gradient that it does not have."""
+        """Results are row-major for any inputs, and no operator records a gradient that it does not have."""
         for device in DEVICES:
             a = torch.randint(-3, 4, (6, 6), device=device).float()
             for x, y in ((a, a), (a.T, a), (a, a.T), (a[::2, ::2], a[1::2, 1::2]), (a[None], a.expand(4, 6, 6)), (a[None, :0, :0], a[None, :0].expand(5, 0, 6))):
@@ -177,7 +177,7 @@ class Operators(unittest.TestCase):
             self.assertIs(type(cosmati.gemm(torch.nn.Parameter(a), a)), torch.Tensor)
 
     def test_what_lies_between_autograd_and_the_device(self):
-        """Operators compute at once only where nothing does; elsewhere the dispatcher is asked."""
+        """Operators bypass the dispatcher only if nothing else intervenes."""
         for device in DEVICES:
             a, b = (torch.randint(-3, 4, (4, 4), device=device).float() for _ in range(2))
             for _ in range(2):

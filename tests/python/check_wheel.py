@@ -1,6 +1,5 @@
 #!/usr/bin/python3
-"""The wheel that `make wheel` makes, from the library that is built already: its size, and what it does in a clean virtual
-environment, where it has to bring all that it needs. Exit status 77, and the reason, where PyPI cannot be reached.
+"""The wheel of `make wheel`, from the existing build of the library: its size, and its use in a clean virtual environment, where it must contain all that it needs. Exit status 77, and the reason, where PyPI cannot be reached.
 
 usage: check_wheel.py BUILD_FOLDER
 """
@@ -17,7 +16,7 @@ sys.path.insert(0, os.path.join(ROOT, "tests", "docs"))
 import snippets  # noqa: E402
 
 MOST_BYTES = 60e6
-# What a product in f32 opens, and where from.
+# The libraries that an f32 product opens, with their paths.
 LIBRARIES = """
 import cosmati, numpy
 a = numpy.ones((600, 600), numpy.float32)

@@ -9,7 +9,7 @@ A = np.arange(12, dtype=np.float32).reshape(3, 4)
 
 
 class Exporter:
-    """An array of a library that nobody has heard of."""
+    """An array of an unknown library."""
 
     def __init__(self, array, versioned=True, device=None):
         self.array, self.versioned, self.device = array, versioned, device

@@ -1,4 +1,4 @@
-"""Arrays on a GPU, with a driver that only pretends to have one: which device, stream and workspace a call uses."""
+"""Arrays on a GPU, with the fake driver: the device, stream and workspace that a call uses."""
 import os
 import subprocess
 import sys
@@ -104,7 +104,7 @@ except ValueError as error:
 
 
 def test_workspace():
-    """CuPy allocates it; for libraries that are not asked, one for each stream."""
+    """CuPy allocates the workspace; for libraries without an allocator there is one per stream."""
     text = """
 del ndarray.made[:]
 a, b, d = array(64, 8192), array(8192, 64), array(64, 64)

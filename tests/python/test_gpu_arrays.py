@@ -1,4 +1,4 @@
-"""Arrays of CuPy and JAX on a real GPU: results, types, views, streams. Skips what is not here; runs under pytest, or alone."""
+"""Arrays of CuPy and JAX on a real GPU: results, types, views, streams. Skips missing libraries; runs under pytest, or alone."""
 import unittest
 
 import numpy as np

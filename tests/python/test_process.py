@@ -1,4 +1,4 @@
-"""What a process does with the package: threads, forks, imports; documents that keep their word."""
+"""Processes that use the package: threads, forks, imports; and claims of the documents."""
 import ast
 import doctest
 import importlib
@@ -20,7 +20,7 @@ ROOT = pathlib.Path(__file__).parents[2]
 
 
 def test_threads():
-    """Eight at once, on plans that all of them make at the same time."""
+    """Eight threads that make the same plans concurrently."""
     wrong = []
     start = threading.Barrier(8)
 
@@ -41,7 +41,7 @@ def test_threads():
 
 
 def test_gil_is_released():
-    """Another thread goes on while a product is computed."""
+    """Another thread continues while a product is computed."""
     a = np.ones((400, 400), np.float32)
     plan = cosmati.plan_gemm(a, a, kernel="reference")
     count, done = 0, threading.Event()
@@ -68,7 +68,7 @@ assert (cosmati.gemm(a, a) == before).all()
 
 
 def test_fork():
-    """In a process of its own: JAX's threads do not survive one."""
+    """In a separate process, since JAX's threads do not survive a fork."""
     subprocess.run([sys.executable, "-c", FORK], check=True, timeout=60)
 
 
@@ -114,7 +114,7 @@ def test_not_available():
 
 
 def test_import_needs_nothing():
-    """No numpy, and none of the libraries that are opened by name when they are needed; 50 ms of the processor."""
+    """Loads neither numpy nor the libraries that are opened by name on first use, and takes less than 50 ms of CPU time."""
     text = ("import time; begin = time.process_time(); import cosmati; took = time.process_time() - begin; import sys; "
             "maps = open('/proc/self/maps').read(); print(took, 'numpy' in sys.modules, 'libcuda' in maps, 'dnnl' in maps)")
     told = [subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=True).stdout.split() for _ in range(5)]
@@ -155,7 +155,7 @@ def test_every_public_function_is_documented():
 
 
 def test_stubs_say_what_functions_take():
-    """Names, order and defaults; and nothing is missing on either side."""
+    """Names, order and defaults of arguments agree, and none is missing on either side."""
     package = pathlib.Path(cosmati.__file__).parent
     stubs = {one.name: one for one in ast.parse((package / "__init__.pyi").read_text()).body if isinstance(one, (ast.FunctionDef, ast.ClassDef))}
     annotated = cosmati._layers.__all__  # in place; the stub imports them

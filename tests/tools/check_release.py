@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""make release in a copy of the sources: what it refuses, what it writes, and that no figure becomes stale by it.
+"""make release in a copy of the sources: its rejections and outputs, and that it makes no figure stale.
 
 usage: check_release.py SOURCE     exit status 77 where git is missing or SOURCE is no repository
 """

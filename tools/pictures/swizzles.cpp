@@ -72,9 +72,9 @@ std::string swizzled_tiles() {
 }
 
 std::string tensor_swizzles() {
-  Picture picture("Tiles that TMA writes and wgmma reads",
-                  "Where the chunks of 16 bytes of each row lie in shared memory, for the three swizzles of "
-                  "the copy engine.");
+  Picture picture(
+      "Tiles that TMA writes and wgmma reads",
+      "Where the chunks of 16 bytes of each row lie in shared memory, for the three swizzles of TMA.");
   picture.text(
       12, 40, Anchor::start,
       "r3 c1: chunk 1 of row 3. Dark: chunk 0 of eight rows, in 32 different banks; orange: chunk 1.");

@@ -73,7 +73,7 @@ int draw_buffer(Picture& picture, int top, char const* type, int element_bytes) 
 }  // namespace
 
 std::string tensor_stores() {
-  Picture picture("Results on their way to the copy engine",
+  Picture picture("Results in the buffer that TMA stores",
                   "Which lanes of a warp write which 16 bytes of its buffer in shared memory.");
   picture.text(
       12, 40, Anchor::start,

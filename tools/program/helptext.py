@@ -31,7 +31,7 @@ def entry_of(label, about):
 
 
 def sections(lines):
-    """(title, entries) of each section; the rest of the text has the title None."""
+    """Returns (title, entries) of each section; the rest of the text has the title None."""
     title, entries, i = None, [], 0
     while i < len(lines):
         line, after = lines[i], lines[i + 1] if i + 1 < len(lines) else ""
@@ -74,7 +74,7 @@ def read_page(program, words):
 
 
 def read_tree(program, words=()):
-    """The page of each command, a verb before its subjects."""
+    """Returns the page of each command, a verb before its subjects."""
     page = read_page(program, words)
     yield page
     for entry in page.subcommands:

@@ -13,7 +13,7 @@ SHARED = "Options that all operations share are listed first."
 
 
 def roff(text):
-    """Text in which nothing is a request or an escape."""
+    """Returns the text with roff requests and escapes quoted."""
     for plain, escaped in (("\\", "\\e"), ("-", "\\-"), ("'", "\\(aq"), ("^", "\\(ha"), ("~", "\\(ti"), ("`", "\\(ga")):
         text = text.replace(plain, escaped)
     return "\n".join("\\&" + line if line.startswith(".") else line for line in text.splitlines())

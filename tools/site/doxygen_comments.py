@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""A header with its plain comments as Doxygen's: Doxygen's INPUT_FILTER. What a comment says is taken as text, not as commands.
+"""Doxygen's INPUT_FILTER: prints a header with its plain comments converted to Doxygen's. Comments are treated as text, not as commands.
 
 usage: doxygen_comments.py HEADER >FILTERED
 """
@@ -13,13 +13,13 @@ SCOPE = re.compile(r"\b(namespace|struct|class|union|enum)\b|^\s*extern\s*$")
 
 
 def plain(text):
-    """Doxygen's text for these words; what stands between backticks is code."""
+    """Returns Doxygen's text for these words; text between backticks is code."""
     text = re.sub(r'([\\@<>&#%"])', r"\\\1", text)
     return re.sub(r"`([^`]+)`", r"<tt>\1</tt>", text)
 
 
 def paragraphs(lines):
-    """The lines of a comment; what is indented keeps its lines, unless it goes on with an item of a list."""
+    """Returns the lines of a comment; indented text keeps its lines, unless it continues an item of a list."""
     kept = item = False
     for line in lines:
         item = line.startswith("- ") or (item and line.startswith("  "))
@@ -37,7 +37,7 @@ def documented(lines, indent):
 
 
 class Scopes:
-    """Whether a line stands among declarations, or in the body of a function or an initializer."""
+    """Returns whether a line is among declarations, not in the body of a function or an initializer."""
 
     def __init__(self):
         self.open, self.head = [], ""
@@ -58,7 +58,7 @@ class Scopes:
 
 
 def comment_blocks(lines):
-    """C's comments of several lines as blocks of `//`, one item per line; sections such as `---- Errors` document what follows."""
+    """Converts C's multi-line comments to blocks of `//`, one item per line; sections such as `---- Errors` document what follows."""
     within = False
     for line in lines:
         begun = re.match(r"^(\s*)/\* (.*)$", line)

@@ -36,7 +36,7 @@ def first_sentence(header):
 
 
 def complete_index(folder):
-    """Files by their paths: Doxygen's index has names alone, and Breathe finds files by the index."""
+    """Adds paths to Doxygen's index, which has only file names, because Breathe finds files by the index."""
     path = os.path.join(folder, "index.xml")
     index = ElementTree.parse(path)
     for compound in index.getroot().findall("compound[@kind='file']"):

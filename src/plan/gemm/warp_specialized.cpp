@@ -172,7 +172,7 @@ std::vector<NamedPolicy> window_policies(int element_bytes) {
 }
 
 std::string warpgroup_policy_violation(GemmPolicy const& p, int element_bytes) {
-  if (p.multiply != Multiply::wgmma) return "the main loop warp_specialized multiplies by wgmma";
+  if (p.multiply != Multiply::wgmma) return "main loop warp_specialized requires multiply wgmma";
   if (p.block_k * element_bytes != step_bytes)
     return fmt::format("block_k = {} is not {}: a step of warp_specialized is {} bytes deep", p.block_k,
                        step_bytes / element_bytes, step_bytes);

@@ -62,7 +62,7 @@ struct PrimitivePass {
   bool stays = false;  // persistent clusters: at most as many as can be resident
   int shared_bytes = 0;
   double bytes = 0;  // memory traffic
-  std::string text;  // for people
+  std::string text;  // for messages
 };
 
 struct PrimitiveProgram {
