@@ -61,7 +61,7 @@ std::string epilogue_word(Epilogue const& epilogue) {
       std::count_if(epilogue.operands.begin(), epilogue.operands.end(),
                     [](TensorDescription const& operand) { return operand.layout.rank() > 1; }) +
       static_cast<std::ptrdiff_t>(epilogue.stores.size());
-  bool const is_long = schedule_of(epilogue.expression) == EpilogueSchedule::staged;
+  bool const is_long = epilogue_schedule(epilogue.expression) == EpilogueSchedule::staged;
   return (is_long ? "long" : "light") + (arrays > 0 ? fmt::format("+{}", arrays) : "");
 }
 

@@ -34,7 +34,7 @@ Axis axis_of(ConvolutionProblem const& p, int i) {
 
 int narrowed(Index value) { return static_cast<int>(value); }
 
-IndexStrides steps_of(ProductIndex const& index, Walk const& walk) {
+IndexStrides index_strides(ProductIndex const& index, Walk const& walk) {
   return {{Divisor(std::max<Index>(1, index[1].extent)), Divisor(std::max<Index>(1, index[2].extent))},
           walk.along(index[0].letter),
           walk.along(index[1].letter),
@@ -74,15 +74,15 @@ OperandAccess access_along(WindowForm const& form, ProductIndex const& outer, Pr
   return across > deep || lanes_across ? OperandAccess{Along::mn, across} : OperandAccess{Along::k, deep};
 }
 
-WindowForm operand_form(TensorDescription const& tensor, ProductIndex const& outer, ProductIndex const& depth,
-                        Walk const& walk, Index base, Index batch_stride) {
+WindowForm window_form(TensorDescription const& tensor, ProductIndex const& outer, ProductIndex const& depth,
+                       Walk const& walk, Index base, Index batch_stride) {
   WindowForm form;
   form.type = tensor.type;
   form.alignment = std::max(tensor.alignment, size_of(tensor.type));
   form.base = base;
   form.arguments.batch_stride = batch_stride;
-  form.arguments.outer = steps_of(outer, walk);
-  form.arguments.depth = steps_of(depth, walk);
+  form.arguments.outer = index_strides(outer, walk);
+  form.arguments.depth = index_strides(depth, walk);
   form.arguments.depth_extent = narrowed(depth[2].extent);
   form.access = access_along(form, outer, depth);
   return form;
@@ -103,7 +103,7 @@ DigitForm digit_form(TensorDescription const& tensor, ProductIndex const& m, Pro
   form.present = true;
   form.base = base;
   form.alignment = std::max(tensor.alignment, size_of(tensor.type));
-  IndexStrides const rows = steps_of(m, walk), columns = steps_of(n, walk);
+  IndexStrides const rows = index_strides(m, walk), columns = index_strides(n, walk);
   form.arguments = {nullptr,
                     batch_stride,
                     rows.extents,
@@ -247,9 +247,9 @@ ConvolutionForm forward_form(ConvolutionProblem const& p, DepthOrder order) {
   form.k = {{{'r', rows.taps, 0, 1}, {'s', columns.taps, 0, 1}, {'c', channels, 0, 1}}};
   if (order == DepthOrder::as_the_filter_lies) form.k = ordered(form.k, w);
   Index const base = -rows.pad * stride_of(p.x, 2) - columns.pad * stride_of(p.x, 3);
-  WindowForm image = operand_form(p.x, pixels, form.k, x, base, channels * stride_of(p.x, 1));
+  WindowForm image = window_form(p.x, pixels, form.k, x, base, channels * stride_of(p.x, 1));
   set_window(image, -rows.pad, -columns.pad, rows.image, columns.image);
-  WindowForm const filter = operand_form(p.w, outputs, form.k, w, 0, filters * stride_of(p.w, 0));
+  WindowForm const filter = window_form(p.w, outputs, form.k, w, 0, filters * stride_of(p.w, 0));
   set_sides(form, pixels, outputs, image, filter, y);
   form.image_is_a = !form.swapped;
   add_types(form, p, form.a.type, form.b.type);
@@ -312,9 +312,9 @@ ConvolutionForm data_form(ConvolutionProblem const& p, Parity const& rows, Parit
   form.k = {{{'r', rows.taps, 0, 1}, {'s', columns.taps, 0, 1}, {'c', filters, 0, 1}}};
   if (order == DepthOrder::as_the_filter_lies) form.k = ordered(form.k, w);
   Index const base = rows.origin * stride_of(p.y, 2) + columns.origin * stride_of(p.y, 3);
-  WindowForm image = operand_form(p.y, pixels, form.k, dy, base, filters * stride_of(p.y, 1));
+  WindowForm image = window_form(p.y, pixels, form.k, dy, base, filters * stride_of(p.y, 1));
   set_window(image, rows.origin, columns.origin, p.y.extent(2), p.y.extent(3));
-  WindowForm const filter = operand_form(p.w, outputs, form.k, w, w_base, filters * stride_of(p.w, 0));
+  WindowForm const filter = window_form(p.w, outputs, form.k, w, w_base, filters * stride_of(p.w, 0));
   set_sides(form, pixels, outputs, image, filter, dx);
   form.image_is_a = !form.swapped;
   add_types(form, p, form.a.type, form.b.type);
@@ -340,9 +340,9 @@ ConvolutionForm filter_form(ConvolutionProblem const& p) {
   form.k =
       ordered({{{'n', p.y.extent(0), 0, 1}, {'p', rows.outputs, 0, 1}, {'q', columns.outputs, 0, 1}}}, dy);
   Index const base = -rows.pad * stride_of(p.x, 2) - columns.pad * stride_of(p.x, 3);
-  WindowForm image = operand_form(p.x, taps, form.k, x, base, channels * stride_of(p.x, 1));
+  WindowForm image = window_form(p.x, taps, form.k, x, base, channels * stride_of(p.x, 1));
   set_window(image, -rows.pad, -columns.pad, rows.image, columns.image);
-  WindowForm const gradient = operand_form(p.y, outputs, form.k, dy, 0, filters * stride_of(p.y, 1));
+  WindowForm const gradient = window_form(p.y, outputs, form.k, dy, 0, filters * stride_of(p.y, 1));
   set_sides(form, outputs, taps, gradient, image, dw);
   form.image_is_a = form.swapped;
   add_types(form, p, form.a.type, form.b.type);

@@ -104,7 +104,7 @@ bool run_together(ConvolutionRecipe const& recipe, std::vector<ConvolutionForm> 
   return by_phases && recipe.launches == 1 && forms.size() > 1;
 }
 
-ScheduleArguments schedule_of(ScheduleArguments schedule, Phase const& phase) {
+ScheduleArguments schedule_of_phase(ScheduleArguments schedule, Phase const& phase) {
   schedule.flags += phase.flags / sizeof(unsigned long long);
   schedule.partials = static_cast<std::byte*>(schedule.partials) + phase.partials;
   return schedule;

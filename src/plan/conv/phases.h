@@ -30,6 +30,6 @@ std::string together_violation(ConvolutionProblem const& problem, std::vector<Co
 bool run_together(ConvolutionRecipe const& recipe, std::vector<ConvolutionForm> const& forms);
 
 // Restricts the plan's schedule to one phase.
-ScheduleArguments schedule_of(ScheduleArguments schedule, Phase const& phase);
+ScheduleArguments schedule_of_phase(ScheduleArguments schedule, Phase const& phase);
 
 }  // namespace cosmati::plan

@@ -161,7 +161,7 @@ program::Program product_program(Plan<Problem> const& plan) {
             for (Phase const& phase : phases.list) {
               Parameters& own = to.phase[to.count];
               launches[static_cast<std::size_t>(to.count)].fill(run, first_group, own);
-              own.schedule = schedule_of(own.schedule, phase);
+              own.schedule = schedule_of_phase(own.schedule, phase);
               to.first_block[to.count++] = phase.first_block;
             }
           },

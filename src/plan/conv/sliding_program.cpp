@@ -104,7 +104,7 @@ program::Program sliding_program(Plan<Problem> const& plan) {
           static_cast<unsigned>(tiled == nullptr ? by_channel->shared_bytes : tiled->shared_bytes)};
   with_parts(plan, [&]<class Epilogue, class Destination>(Epilogue, Destination) {
     auto const add = [&]<class Parameters>(std::type_identity<Parameters>, auto const& recipe,
-                                           auto schedule_of) {
+                                           auto make_schedule) {
       std::size_t const number = made.add_kernel<Parameters>(kernel, form);
       if (form.rows() == 0 || form.columns() == 0) return;
       for (auto const& forms : launches) {
@@ -112,7 +112,7 @@ program::Program sliding_program(Plan<Problem> const& plan) {
         launch.blocks = blocks_along_x(forms, plan.recipe);
         launch.image = made.image, launch.filter = made.filter;
         for (SlidingForm sliding : forms) {
-          launch.schedules.push_back(schedule_of(sliding, recipe));
+          launch.schedules.push_back(make_schedule(sliding, recipe));
           sliding.form = made.in_kernel(sliding.form);
           launch.forms.push_back(std::move(sliding));
         }

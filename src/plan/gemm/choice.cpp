@@ -24,7 +24,7 @@
 namespace cosmati {
 
 namespace plan {
-EpilogueSchedule schedule_of(epilogue::Expression const& expression) {
+EpilogueSchedule epilogue_schedule(epilogue::Expression const& expression) {
   int weight = 0;
   for (epilogue::Node const& node : expression.nodes()) {
     bool const is_long = node.op >= epilogue::Op::exp && node.op != epilogue::Op::relu &&
@@ -220,7 +220,7 @@ void search_policies(BestOffer<GemmProblem>& best, MainLoop main_loop, Multiply 
       recipe.policy.epilogue =
           multiply == Multiply::wmma || (multiply == Multiply::mma && form.sum != DataType::f64)
               ? EpilogueSchedule::staged
-              : schedule_of(problem.epilogue.expression);
+              : epilogue_schedule(problem.epilogue.expression);
     // Results that TMA cannot store are staged and stored by runs of a row.
     if (!own_schedule && multiply == Multiply::wgmma && !stores_by_engine(recipe.policy, form))
       recipe.policy.epilogue = EpilogueSchedule::staged;

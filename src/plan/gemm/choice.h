@@ -15,6 +15,6 @@ Offer<GemmProblem> group_offer(MainLoop main_loop, GroupedGemmProblem const& pro
 
 // Returns the epilogue schedule: staged, with a rolled loop, if the expression has many operations or a long
 // one.
-EpilogueSchedule schedule_of(epilogue::Expression const& expression);
+EpilogueSchedule epilogue_schedule(epilogue::Expression const& expression);
 
 }  // namespace cosmati::plan

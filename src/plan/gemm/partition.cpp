@@ -14,7 +14,7 @@ namespace {
 
 constexpr Index max_int = 0x7fffffff;
 
-Index steps_of(GemmPolicy const& policy, CanonicalGemm const& form) {
+Index k_steps(GemmPolicy const& policy, CanonicalGemm const& form) {
   return ceiling_divide(form.k, policy.block_k);
 }
 
@@ -22,7 +22,7 @@ Index steps_of(GemmPolicy const& policy, CanonicalGemm const& form) {
 void append_splits(std::vector<KPartition>& list, GemmRecipe const& recipe, CanonicalGemm const& form,
                    Gpu const& gpu, bool asked) {
   Index const blocks = tiles_of(recipe.policy, form) * form.batch;
-  Index const steps = steps_of(recipe.policy, form);
+  Index const steps = k_steps(recipe.policy, form);
   if (form.batch > 65535 || (!asked && blocks >= 4 * Index{gpu.multiprocessors})) return;
   Index const min_steps = asked ? 1 : 8 * std::max(1, recipe.policy.cluster_k / 2);
   for (int splits : {2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 32, 48, 64, 96, 128, 192, 256})
@@ -43,8 +43,7 @@ bool is_stream_worth_trying(GemmRecipe const& recipe, CanonicalGemm const& form,
   Index const tiles = tiles_of(recipe.policy, form) * form.batch,
               resident = resident_blocks(recipe, form, gpu);
   return partition_violation(recipe, {Partition::stream_k, 1}, form).empty() &&
-         tiles_to_stream(tiles, resident) > 0 &&
-         tiles * steps_of(recipe.policy, form) >= min_steps * resident;
+         tiles_to_stream(tiles, resident) > 0 && tiles * k_steps(recipe.policy, form) >= min_steps * resident;
 }
 
 }  // namespace
@@ -86,7 +85,7 @@ void divide(GemmRecipe& recipe, KPartition const& k_partition, CanonicalGemm con
 
 std::string partition_violation(GemmRecipe const& recipe, KPartition const& k_partition,
                                 CanonicalGemm const& form) {
-  Index const steps = steps_of(recipe.policy, form);
+  Index const steps = k_steps(recipe.policy, form);
   if (k_partition.partition == Partition::split_k &&
       (k_partition.splits > std::max(Index{1}, steps) || form.batch > 65535))
     return fmt::format(

@@ -109,7 +109,7 @@ std::string gemm_class(GemmProblem const& problem, std::string const& only) {
   auto const is_whole = [](MatrixForm const& matrix) { return matrix.by_m && matrix.by_n; };
   auto const more = std::count_if(form.operands.begin(), form.operands.end(), is_whole) +
                     static_cast<std::ptrdiff_t>(form.stores.size());
-  bool const is_long = schedule_of(problem.epilogue.expression) == EpilogueSchedule::staged;
+  bool const is_long = epilogue_schedule(problem.epilogue.expression) == EpilogueSchedule::staged;
   return fmt::format("gemm a={} b={} c={} d={} sum={} epilogue={}{} m={} n={} k={} batch={}{}",
                      operand(form.a, 'm'), operand(form.b, 'n'), result(form.c), result(form.d),
                      name_of(form.sum), is_long ? "long" : "light", more > 0 ? fmt::format("+{}", more) : "",

@@ -199,7 +199,7 @@ struct Steps {
   Index extent = 1;
   int down = 0, right = 0;
 };
-Steps steps_of(ProductIndex const& index, IndexStrides const& walk, char letter) {
+Steps steps_of_digit(ProductIndex const& index, IndexStrides const& walk, char letter) {
   IndexStride const steps[] = {walk.first, walk.middle, walk.last};
   for (std::size_t i = 0; i < 3; ++i)
     if (index[i].letter == letter && index[i].extent > 1)
@@ -214,8 +214,8 @@ std::string set_windows(WindowProduct& made) {
   bool const by_m = form.image_is_a;
   ProductIndex const &pixels = by_m ? form.m : form.k, &taps = by_m ? form.k : form.n;
   IndexStrides const &over = by_m ? walk.outer : walk.depth, &within = by_m ? walk.depth : walk.outer;
-  Steps const p = steps_of(pixels, over, 'p'), q = steps_of(pixels, over, 'q'),
-              r = steps_of(taps, within, 'r'), s = steps_of(taps, within, 's');
+  Steps const p = steps_of_digit(pixels, over, 'p'), q = steps_of_digit(pixels, over, 'q'),
+              r = steps_of_digit(taps, within, 'r'), s = steps_of_digit(taps, within, 's');
   Axis const columns{"columns", walk.width, q.extent, s.extent, walk.left, std::max(1, q.right), s.right};
   Axis const rows{"rows", walk.height, p.extent, r.extent, walk.top, std::max(1, p.down), r.down};
   std::string sentence = set_axis(made, columns, 0);

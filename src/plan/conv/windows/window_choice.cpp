@@ -102,7 +102,7 @@ class WindowSearch {
     recipe.sum = form.sum;
     GemmPolicy& p = recipe.policy;
     if (!emulated() && !policy_.epilogue) {
-      p.epilogue = schedule_of(problem_.epilogue.expression);
+      p.epilogue = epilogue_schedule(problem_.epilogue.expression);
       if (!stores_by_engine(p, form)) p.epilogue = EpilogueSchedule::staged;
     }
     // The staged epilogue finds index digits by k_partition only once per run.

@@ -291,7 +291,7 @@ class WindowProgram {
           for (Phase const& phase : phases.list) {
             Parameters& own = to.phase[to.count];
             launch->fill(own, launch->windows.parts[phase.form], run);
-            own.schedule = schedule_of(own.schedule, phase);
+            own.schedule = schedule_of_phase(own.schedule, phase);
             to.first_block[to.count++] = phase.first_block;
           }
         },
