@@ -7,7 +7,7 @@ set -euo pipefail
 packages=(g++ make cmake ninja-build pkg-config libdnnl-dev libopenblas0 libcli11-dev libfmt-dev nlohmann-json3-dev
           libpng-dev zlib1g-dev libboost-context-dev libopenmpi-dev openmpi-bin dataset-fashion-mnist)
 if [ "${1:-}" = test ]; then
-  packages+=(git clang clang-format libclang-rt-14-dev libgtest-dev python3 python3-dev python3-venv python3-numpy python3-onnx
+  packages+=(git clang clang-format libclang-rt-14-dev libgtest-dev python3 python3-dev python3-venv python3-numpy python3-onnx python3-yaml
              libonnx-testdata gdb libfftw3-single3 libfftw3-double3 groff-base zsh fish)
 fi
 
