@@ -14,7 +14,7 @@
 
 namespace cosmati::nets {
 
-// What a layer is prepared for.
+// The device and settings for which a layer is prepared.
 struct Context {
   Device device;
   TensorFormat format = TensorFormat::nchw;  // of images between layers

@@ -1,4 +1,4 @@
-// What `compile`, `explain`, `tune` and `verify` know about the kernels of an operation.
+// The facts about an operation's kernels that `compile`, `explain`, `tune` and `verify` use.
 //
 // Declared here for each operation, so that every translation unit that makes tasks uses the same
 // definitions.
@@ -36,7 +36,7 @@ struct Composition {
       0;  // dynamic shared memory of a launch, in addition to the static size in the machine code
 };
 
-// Of a program for the backend cuda.
+// The composition of a program for the backend cuda.
 Composition composition_of(program::Program const& program, Gpu const& gpu, std::string kernel,
                            std::string policy, std::string recipe);
 

@@ -192,8 +192,8 @@ constexpr Hint hints[] = {
     {"compile", "--device",
      "compile needs no GPU; --arch or --device-description names the one to compile for"},
     {"find", "--batch-invariant",
-     "find takes the fastest kernel, and --out FILE is for plans without the option"},
-    {"tune", "--batch-invariant", "tune chooses tiles and splits by how many rows there are"},
+     "find selects the fastest kernel, and --out FILE is for plans without the option"},
+    {"tune", "--batch-invariant", "tune selects tiles and splits according to the number of rows"},
     {"train lenet5", "--batch-invariant", "train plans a network's layers for complete batches"},
     {"train dcgan", "--batch-invariant", "train plans a network's layers for complete batches"},
     {"predict lenet5", "--batch-invariant", "predict plans a network's layers for complete batches"},
@@ -233,7 +233,8 @@ void add_shared_options(Options& options, Common& common, std::string const& com
       type_options,
       subject == nullptr
           ? "Types"
-          : "Types: f64 f32 tf32 f16 bf16 e4m3 e5m2 s8 u8 s32, or an alias such as float32 (see: cosmati list aliases)",
+          : "Types: f64 f32 tf32 f16 bf16 e4m3 e5m2 s8 u8 s32, or an alias such as float32 (see: cosmati "
+            "list aliases)",
       options, common, command, subject);
 }
 

@@ -129,7 +129,7 @@ std::string position_text(Shape const& shape, Index linear) {
   return to_string(at);
 }
 
-// What the elements of one output are compared with; every pointer may be null.
+// The data that the elements of one output are compared with; every pointer may be null.
 struct Expected {
   Tensor const* reference = nullptr;
   Tensor const* magnitude = nullptr;    // magnitude of each element

@@ -12,7 +12,8 @@ namespace {
 
 constexpr char const* names[] = {"auto", "gradient", "merged", "naive", "zeros"};
 
-// What tap (t, q) of output channel n reads: row, column and output channel of the stored filter.
+// The filter element that tap (t, q) of output channel n reads: row, column and output channel of the stored
+// filter.
 struct Source {
   Index r, s, k;
 };

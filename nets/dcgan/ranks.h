@@ -13,7 +13,7 @@
 
 namespace cosmati::dcgan {
 
-// What rank 0 sends to the others before they prepare.
+// The settings that rank 0 sends to the others before they prepare.
 struct Told {
   Index count = 0, batch = 0;
   std::string seal;  // of the files
@@ -27,7 +27,7 @@ Weights broadcast(parallel::ProcessGroup& group, Weights const* mine);
 std::vector<int> ranks_without_files(parallel::ProcessGroup& group, bool here);
 
 // Rank 0: assigns chunks to the other ranks until all are in the files, while its own Workers take part. Each
-// rank writes the images that it has generated, and is told the position of their text; images of a rank
+// rank writes the images that it has generated, and receives the position of their text; images of a rank
 // without access to the files are sent and written by `writer`. Chunks have at most 1 GiB. If a rank dies,
 // all terminate (parallel/process_group.h).
 void deal_to_ranks(parallel::ProcessGroup& group, Dealer& dealer, Latents const& latents, Index image_bytes,

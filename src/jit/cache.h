@@ -55,7 +55,7 @@ class KernelCache {
 
   CacheSettings settings_;
   Compiler compiler_;
-  std::atomic<bool> told_ = false;  // whether stderr was told of ignored entries
+  std::atomic<bool> told_ = false;  // whether ignored entries were reported on stderr
   std::mutex mutex_;                // protects the following members
   std::map<std::string, std::shared_future<Cubin>> in_progress_;  // by key
   bool warned_ = false;

@@ -1,4 +1,4 @@
-// What a search for the fastest way to run a problem has found so far.
+// The best result so far of a search for the fastest way to run a problem.
 #pragma once
 #include <optional>
 #include <string>

@@ -31,7 +31,7 @@ struct KernelSpec {
   std::string traits = {};                // its first argument, ComposedTraits in the composed text
   int phases = 0;                         // its second argument; 0: it has one argument
   std::string scheduler = {};             // or that argument is a type, which names cosmati::ComposedTraits
-  // What the host relies on, as expressions and their values: the composed text asserts them.
+  // Assumptions of the host, as expressions and their values: the composed text asserts them.
   std::vector<std::pair<std::string, std::size_t>> asserted = {};
   bool is_composed = true;       // else the arguments are values, or types of the headers
   bool keeps_roundings = false;  // the compiler does not fuse products and sums of an epilogue

@@ -96,7 +96,7 @@ inline void expect_right(ConvolutionProblem const& p, std::string const& kernel 
         << i;
 }
 
-// What the run-time compiler gets of a plan for the backend cuda: the main kernel, and the other ones.
+// The sources of a plan for the backend cuda: that of the main kernel, and the others.
 inline jit::Source main_source(Plan<ConvolutionProblem> const& plan) {
   return cuda::kernel_sources(plan::program_of(plan), plan.device.gpu).front();
 }

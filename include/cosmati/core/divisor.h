@@ -1,4 +1,4 @@
-// KPartition by a run-time constant, precomputed on the host: a multiplication and a shift.
+// Division by a run-time constant, precomputed on the host: a multiplication and a shift.
 #pragma once
 #include "cosmati/core/config.h"
 

@@ -35,8 +35,8 @@ struct PolicyRequest {
   static constexpr int max_extent = 4096;
 
   bool empty() const;  // nothing is asked for
-  // "takes no policy; --policy large was asked for", the refusal of a kernel without policies; empty if
-  // nothing is asked for.
+  // "does not take a policy; --policy large was requested", the refusal of a kernel without policies; empty
+  // if nothing is requested.
   std::string refusal() const;
   friend bool operator==(PolicyRequest const&, PolicyRequest const&) = default;
 };

@@ -1,4 +1,4 @@
-// KPartition of a pooling problem into lines for vectorized loops.
+// Division of a pooling problem into lines for vectorized loops.
 #pragma once
 #include <algorithm>
 

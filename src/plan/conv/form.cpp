@@ -152,8 +152,8 @@ ResultWalk result_walk(std::string const& letters, std::vector<Index> const& str
   return result;
 }
 
-// What the form of the result needs besides m, n and k: its description, its index letters, the letter of its
-// channels, and the channels of a group.
+// The properties of the result that its form needs in addition to m, n and k: its description, its index
+// letters, the letter of its channels, and the channels of a group.
 struct ResultShape {
   TensorDescription const& tensor;
   std::string letters;

@@ -12,7 +12,7 @@ namespace {
 
 using Problem = ConvolutionProblem;
 
-// Where the image index is in the product.
+// The position of the image index in the product.
 enum class Images { around_pixels, inside_pixels, in_batch };
 
 struct Run {

@@ -44,8 +44,8 @@ constexpr int max_phases_of = static_cast<int>(
 // "3 taps in registers"
 std::string taps_text(KnownAxis const& axis);
 
-// What a kernel of all forms can compile in about an axis; nothing if the forms differ by more than one tap
-// where they have any.
+// The compile-time facts about an axis for a kernel of all forms; nothing if the forms differ by more than
+// one tap where they have any.
 KnownAxis known_axis(std::vector<SlidingForm> const& forms, WindowAxis SlidingArguments::*axis);
 
 // Adds the pointers of a launch.

@@ -1,5 +1,5 @@
 // Matrix products of any data types and strides in which each element adds its products in order of ascending
-// k, by the same instructions wherever it lies and whatever m, n and the batch are
+// k, by instructions that depend neither on its position nor on m, n and the batch
 // (docs/decisions/0028-batch-invariance.md).
 #include <algorithm>
 #include <cmath>

@@ -88,7 +88,8 @@ bool worth_packing(GemmProblem const& problem) {
   return problem.batch() == 1 && problem.m() >= 1024 && problem.n() * problem.k() >= (Index{1} << 21);
 }
 
-// What an attempt uses; the next attempt gives something up if oneDNN would fall back to its naive loops.
+// The features that an attempt uses; the next attempt drops one if oneDNN would fall back to its reference
+// loops.
 struct Attempt {
   bool fuse;   // epilogue as post-operations
   bool plain;  // matrices in their own layouts, without dense copies

@@ -1,4 +1,4 @@
-// What the module exports.
+// The exports of the module.
 #pragma once
 #include "src/backend/emulator/catalogue.h"
 

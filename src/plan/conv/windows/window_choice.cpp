@@ -105,7 +105,7 @@ class WindowSearch {
       p.epilogue = epilogue_schedule(problem_.epilogue.expression);
       if (!stores_by_engine(p, form)) p.epilogue = EpilogueSchedule::staged;
     }
-    // The staged epilogue finds index digits by k_partition only once per run.
+    // The staged epilogue finds index digits by division only once per run.
     if (windows_.by_digits) p.epilogue = EpilogueSchedule::staged;
     std::string sentence = policy_violation(p, form.a.type, form.b.type, form.sum);
     int const sharing = windows_.image_is_a ? p.cluster_n : p.cluster_m;

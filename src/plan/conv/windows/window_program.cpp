@@ -66,7 +66,7 @@ program::TiledTensor filter_tensor(FilterMap const& filter, DataType type, void*
   return tensor;
 }
 
-// What all launches have in common.
+// The parameters that all launches share.
 struct WindowLaunch {
   WindowProducts windows;
   GemmRecipe recipe;

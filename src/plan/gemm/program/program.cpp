@@ -37,7 +37,7 @@ struct Operand {
   int number = 0;   // a, b
 };
 
-// What all launches of the main kernel have in common. They are for `batch` matrices from `first` on.
+// The parameters that all launches of the main kernel share; each is for `batch` matrices from `first` on.
 struct ProductLaunch {
   CanonicalGemm form;
   GemmRecipe recipe;
