@@ -17,7 +17,7 @@
 
 namespace cosmati::cli {
 
-// For operations whose problems say everything; specialized beside each.
+// For operations whose problems contain all facts; specialized next to each operation.
 template <class Problem>
 Notes notes_of(Problem const& problem);
 

@@ -119,7 +119,7 @@ class Subject {
 
 using Subjects = std::vector<std::unique_ptr<Subject>>;
 
-// The subjects whose problems are of this kind; defined beside them.
+// The subjects whose problems are of this kind; defined next to them.
 template <class Problem>
 Subjects subjects_of();
 #define COSMATI_DECLARE(Problem, name) \

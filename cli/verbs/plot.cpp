@@ -26,7 +26,7 @@ void plot_job(PlotRequest const& request) {
   if (request.files.empty())
     throw Error(ErrorCode::bad_request, "missing file of results, e.g. results.jsonl");
   if (request.out.empty())
-    throw Error(ErrorCode::bad_request, "--out is missing: the file of the report, e.g. --out report.html");
+    throw Error(ErrorCode::bad_request, "missing required option --out FILE, e.g. --out report.html");
   std::vector<InputFile> inputs;
   for (std::string const& file : request.files) inputs.push_back({"the argument", file});
   check_files({{"--out", request.out}}, inputs);

@@ -38,7 +38,7 @@ class Session {
     if (tuning_candidates.empty()) return skip(task, type, "has nothing to choose");
     TuningLine const& own = tuning_candidates.front().line;
     if (!done_.insert(own.problems + own.gpu).second)
-      return skip(task, type, "is of a class that is measured already");
+      return skip(task, type, "belongs to a class that has already been measured");
     TuningRules rules{request_.budget_seconds};
     rules.hot = request_.hot;
     rules.misalignment = request.placement.misalignment;

@@ -232,7 +232,7 @@ void Call::set_tensor(std::string_view name, char const* argument, Array const& 
       before.alignment = tensor.alignment = alignment;
       if (std::memcmp(&before, &tensor, sizeof before) != 0)
         raise(PyExc_ValueError, std::string(operation_.name) + ": " + argument +
-                                    " differs in type, extent or stride from the arrays that it goes with");
+                                    " differs in type, extent or stride from the arrays that it must match");
     }
     std::memcpy(memory_ + field.offset, &tensor, sizeof tensor);
   }

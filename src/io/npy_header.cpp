@@ -34,7 +34,7 @@ class Parser {
         bad_file(file_, fmt::format("its header has the key {} {}", in_quotes(key),
                                     key == "descr" || key == "fortran_order" || key == "shape"
                                         ? "twice"
-                                        : "beside descr, fortran_order and shape"));
+                                        : "in addition to descr, fortran_order and shape"));
       }
       if (!accept(',')) {
         expect('}');

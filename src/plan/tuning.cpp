@@ -116,7 +116,7 @@ TuningLine line_of(std::string_view text) {
   return line;
 }
 
-// A value that words_of() reads back, whatever it is.
+// The value in a form that words_of() reads back, for any value.
 std::string in_quotes(std::string value) {
   for (char& letter : value)
     if (letter == '"' || letter == '\n' || letter == '\r') letter = '\'';

@@ -163,7 +163,7 @@ TEST_F(Tune, WritesALineThatPlansGoBy) {
   tune_job(request, {});
   std::string const printed = ::testing::internal::GetCapturedStdout();
   EXPECT_NE(printed.find("as planned"), std::string::npos) << printed;
-  EXPECT_NE(printed.find("is of a class that is measured already"), std::string::npos) << printed;
+  EXPECT_NE(printed.find("belongs to a class that has already been measured"), std::string::npos) << printed;
   TuningTable const table = io::read_tuning(path);
   EXPECT_EQ(table.size(), 1U);
   PlanOptions options = options_;

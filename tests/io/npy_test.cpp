@@ -178,7 +178,7 @@ TEST(Npy, RefusesHeadersThatAreNotOne) {
   EXPECT_TRUE(contains(header(""), "its end at column 1"));
   EXPECT_TRUE(contains(header("{'descr': '<f4', 'fortran_order': False, }"), "lacks the key 'shape'"));
   EXPECT_TRUE(contains(header("{'descr': '<f4', 'descr': '<f4', }"), "'descr' twice"));
-  EXPECT_TRUE(contains(header("{'descr': '<f4', 'x': 1, }"), "'x' beside"));
+  EXPECT_TRUE(contains(header("{'descr': '<f4', 'x': 1, }"), "'x' in addition to"));
   EXPECT_TRUE(contains(header(header_of("<c8", "(1,)")), "'<c8'"));
   EXPECT_TRUE(contains(header(header_of("|O", "(1,)")), "'|O'"));
   EXPECT_TRUE(contains(header(header_of("|f4", "(1,)")), "'|f4'"));

@@ -20,7 +20,7 @@ Candidate<ConvolutionProblem> im2col_candidate();  // any types, in double, prod
 Candidate<ConvolutionProblem> bias_gradient_candidate();
 Candidate<ConvolutionProblem> host_product_candidate();  // 1x1 filters, planned as products
 
-// The one kernel of a primitive; specialized beside it.
+// The single kernel of a primitive; specialized next to it.
 template <class Problem>
 Candidate<Problem> own_candidate();
 

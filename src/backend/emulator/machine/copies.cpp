@@ -8,8 +8,8 @@
 namespace cosmati::emulator {
 namespace {
 
-// Volatile stores cannot be combined into memcpy, where ThreadSanitizer would report a race instead of in the
-// kernel.
+// Volatile stores cannot be combined into a memcpy, in which ThreadSanitizer would report a race instead of
+// in the kernel.
 void put(unsigned char* to, int value) {
   *static_cast<unsigned char volatile*>(to) = static_cast<unsigned char>(value);
 }
