@@ -1,8 +1,26 @@
 // The positions of a window's taps (of a filter or a pooling window) along one axis of an image.
 #pragma once
-#include "cosmati/core/config.h"
+#include "cosmati/ops/tensor.h"
+#include "reference/elements.h"
 
 namespace cosmati::reference {
+
+// A tensor of images (n, c, h, w) as one of volumes (n, c, 1, h, w); a tensor of volumes as it is.
+inline TensorDescription as_volume(TensorDescription tensor) {
+  Layout& layout = tensor.layout;
+  if (layout.rank() != 4) return tensor;
+  Layout const image = layout;
+  layout.shape = {image.extent(0), image.extent(1), 1, image.extent(2), image.extent(3)};
+  Index const strides[] = {image.stride[0], image.stride[1], 0, image.stride[2], image.stride[3]};
+  for (int d = 0; d < 5; ++d) layout.stride[d] = strides[d];
+  return tensor;
+}
+
+// The position (n, c, h, w) of the element (n, c, 0, h, w).
+inline Position in_image(Position at) {
+  at[2] = at[3], at[3] = at[4];
+  return at;
+}
 
 struct WindowAxis {
   Index image;    // extent of the image

@@ -55,12 +55,12 @@ PeerMatrix place_of(TensorDescription const& matrix, bool transposed, Placement 
 
 PeerProblem convolution_for(std::string const& peer, BenchRequest const& request, Task const& task) {
   ConvolutionProblem const* const problem = task.convolution();
-  if (problem == nullptr || problem->direction == ConvolutionDirection::bias ||
+  if (problem == nullptr || problem->direction == ConvolutionDirection::bias || problem->has_depth() ||
       !(problem->epilogue.expression == epilogue::Expression()))
     throw Error(
         ErrorCode::unavailable,
         "peer " + peer +
-            " is timed for convolutions, forward, data, filter and transposed, with the epilogue acc, "
+            " is timed for convolutions of images, forward, data, filter and transposed, with the epilogue acc, "
             "not for " +
             request.subject->name() + ' ' + task.notes.label);
   PeerProblem result{peer, "", problem->x.type};

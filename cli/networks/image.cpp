@@ -53,34 +53,54 @@ TensorDescription dense_image(DataType type, TensorFormat format, Index n, Index
 }
 
 std::vector<int> image_file_order(TensorFormat format, int spatial) {
-  std::vector<int> order = file_order(format, 4);
+  std::vector<int> order = file_order(format, spatial == 3 ? 5 : 4);
   if (spatial == 1) std::erase(order, 2);
   return order;
 }
 
-void read_pair(std::string const& text, std::string const& what, int spatial, Index lowest,
-               Index (&values)[2]) {
+void read_extents(TensorDescription const& image, SideNumbers& extents) {
+  int const rank = image.layout.rank();
+  for (int side = first_side(rank); side < 3; ++side)
+    extents[side] = image.extent(side_dimension(side, rank));
+}
+
+TensorDescription dense_sides(DataType type, TensorFormat format, Index n, Index c,
+                              SideNumbers const& extents, int spatial) {
+  auto const [d, h, w] = extents;
+  if (spatial < 3) return dense_image(type, format, n, c, h, w);
+  checked_size({n, c, d, h, w}, type);
+  Shape const file = format == TensorFormat::nchw   ? Shape(n, c, d, h, w)
+                     : format == TensorFormat::nhwc ? Shape(n, d, h, w, c)
+                                                    : Shape(c, d, h, w, n);
+  return from_file(describe(type, file), format);
+}
+
+void read_sides(std::string const& text, std::string const& what, int spatial, Index lowest,
+                SideNumbers& values) {
   if (text.empty()) return;
   auto const numbers = parse_indices(text, what);
   for (Index const number : numbers)
     if (number < lowest)
       throw Error(ErrorCode::bad_request, what + ' ' + text + ": " + std::to_string(number) +
                                               " is less than " + std::to_string(lowest));
-  if (numbers.size() > static_cast<std::size_t>(spatial))
+  auto const sides = static_cast<std::size_t>(spatial);
+  if (numbers.size() != 1 && numbers.size() != sides)
     throw Error(ErrorCode::bad_request, what + ' ' + text + " has " + std::to_string(numbers.size()) +
                                             " numbers; an image with " + std::to_string(spatial) +
                                             " spatial dimensions takes " +
-                                            (spatial == 1 ? "one" : "rows,columns, or one value for both"));
-  values[1] = numbers.back();
-  if (spatial == 2) values[0] = numbers.front();
+                                            (spatial == 1   ? "one"
+                                             : spatial == 2 ? "rows,columns, or one value for both"
+                                                            : "planes,rows,columns, or one value for all"));
+  for (std::size_t i = 0; i < sides; ++i)
+    values[3 - sides + i] = numbers.size() == 1 ? numbers.front() : numbers[i];
 }
 
 namespace {
 
 // Pads for ceil(input / stride) positions; odd padding puts the extra element at the end (upper) or at the
 // beginning (lower).
-void same_padding(bool upper, Index const (&input)[2], Index const (&window)[2], Window& result) {
-  for (int d = 0; d < 2; ++d) {
+void same_padding(bool upper, SideNumbers const& input, SideNumbers const& window, Window& result) {
+  for (int d = 0; d < 3; ++d) {
     Index const positions = (input[d] + result.stride[d] - 1) / result.stride[d];
     Index const reach = (positions - 1) * result.stride[d] + (window[d] - 1) * result.dilation[d] + 1;
     Index const total = std::max<Index>(reach - input[d], 0);
@@ -89,42 +109,37 @@ void same_padding(bool upper, Index const (&input)[2], Index const (&window)[2],
   }
 }
 
+// One number for all sides, one for each, or beginning and end of each; one spatial dimension takes two.
 void read_padding(std::string const& text, int spatial, Window& result) {
   auto const numbers = parse_indices(text, "--pad");
-  std::size_t const count = numbers.size();
+  std::size_t const count = numbers.size(), sides = static_cast<std::size_t>(spatial);
   for (Index const number : numbers)
     if (number < 0)
       throw Error(ErrorCode::bad_request,
                   "--pad " + text + ": " + std::to_string(number) + " is less than 0");
-  auto const set = [&](int d, Index begin, Index end) {
-    result.pad_begin[d] = begin;
-    result.pad_end[d] = end;
-  };
-  if (spatial == 1 && count <= 2) {
-    set(1, numbers.front(), numbers.back());
-  } else if (spatial == 2 && count <= 2) {
-    set(0, numbers.front(), numbers.front());
-    set(1, numbers.back(), numbers.back());
-  } else if (spatial == 2 && count == 4) {
-    set(0, numbers[0], numbers[1]);
-    set(1, numbers[2], numbers[3]);
-  } else {
-    throw Error(ErrorCode::bad_request,
-                "--pad " + text + " has " + std::to_string(count) + " numbers; expected " +
-                    (spatial == 1 ? "one value, or left,right"
-                                  : "one value, rows,columns, or top,bottom,left,right") +
-                    ", or same-upper, same-lower, valid");
+  if (count != 1 && count != 2 * sides && (count != sides || spatial == 1)) {
+    constexpr char const* legal[] = {"one value, or left,right",
+                                     "one value, rows,columns, or top,bottom,left,right",
+                                     "one value, planes,rows,columns, or front,back,top,bottom,left,right"};
+    throw Error(ErrorCode::bad_request, "--pad " + text + " has " + std::to_string(count) +
+                                            " numbers; expected " + legal[sides - 1] +
+                                            ", or same-upper, same-lower, valid");
+  }
+  for (std::size_t i = 0; i < sides; ++i) {
+    std::size_t const begin = count == 2 * sides ? 2 * i : count == 1 ? 0 : i;
+    result.pad_begin[3 - sides + i] = numbers[begin];
+    result.pad_end[3 - sides + i] = numbers[count == 2 * sides ? begin + 1 : begin];
   }
 }
 
 }  // namespace
 
-Window read_window(WindowText const& text, int spatial, Index const (&input)[2], Index const (&window)[2],
-                   Index const (&default_stride)[2]) {
+Window read_window(WindowText const& text, int spatial, SideNumbers const& input, SideNumbers const& window,
+                   SideNumbers const& default_stride) {
   Window result;
-  std::copy(default_stride, default_stride + 2, result.stride);
-  read_pair(text.stride, "--stride", spatial, 1, result.stride);
-  read_pair(text.dilation, "--dilation", spatial, 1, result.dilation);
+  std::copy(default_stride, default_stride + 3, result.stride);
+  read_sides(text.stride, "--stride", spatial, 1, result.stride);
+  read_sides(text.dilation, "--dilation", spatial, 1, result.dilation);
   int const kind = find_name(text.pad, {"same-upper", "same-lower", "valid"});
   if (kind == 0 || kind == 1)
     same_padding(kind == 0, input, window, result);

@@ -1,4 +1,4 @@
-// Images in files: the order of their axes (nchw, nhwc, chwn), one or two spatial dimensions, windows and
+// Images in files: the order of their axes (nchw, nhwc, chwn), one to three spatial dimensions, windows and
 // padding.
 #pragma once
 #include <string>
@@ -16,17 +16,29 @@ std::vector<int> file_order(TensorFormat format, int rank);
 // A file's array as the tensor (n, c, spatial...).
 TensorDescription from_file(TensorDescription const& file, TensorFormat format);
 
-// (n, c, w) as (n, c, 1, w); rank 4 stays as it is.
+// (n, c, w) as (n, c, 1, w); higher ranks stay as they are.
 TensorDescription with_two_spatial(TensorDescription const& image);
-// A new dense image (n, c, h, w), and the order of its dimensions in a file that has `spatial` (1 or 2) of
+// A new dense image (n, c, h, w), and the order of its dimensions in a file that has `spatial` (1 to 3) of
 // them.
 TensorDescription dense_image(DataType type, TensorFormat format, Index n, Index c, Index h, Index w);
 std::vector<int> image_file_order(TensorFormat format, int spatial);
 
-// Parses "2,3" for two spatial dimensions, "3" for both; one spatial dimension takes one number. `values` is
-// {rows, columns}.
-void read_pair(std::string const& text, std::string const& what, int spatial, Index lowest,
-               Index (&values)[2]);
+// Numbers of the sides of an image: depth, rows, columns; images without depth do not use the first.
+using SideNumbers = Index[3];
+inline constexpr char const* side_lines[] = {" planes", " rows", " columns"};
+// The dimension of side `side` in a tensor of an image (rank 4) or volume (rank 5), and the first side that
+// such a tensor has.
+inline int side_dimension(int side, int rank) { return rank - 3 + side; }
+inline int first_side(int rank) { return rank == 5 ? 0 : 1; }
+void read_extents(TensorDescription const& image, SideNumbers& extents);
+// A new dense tensor (n, c, h, w), or with three spatial dimensions (n, c, d, h, w).
+TensorDescription dense_sides(DataType type, TensorFormat format, Index n, Index c,
+                              SideNumbers const& extents, int spatial);
+
+// Parses "2,3" for two spatial dimensions, "1,2,3" for three, "3" for all; one spatial dimension takes one
+// number.
+void read_sides(std::string const& text, std::string const& what, int spatial, Index lowest,
+                SideNumbers& values);
 
 // Options of a window that slides over an image.
 struct WindowText {
@@ -34,24 +46,29 @@ struct WindowText {
 };
 
 // Computes stride, dilation and padding for an image of extent `input`; same-upper and same-lower pad for
-// ceil(input / stride) output positions. `input` and `window` are {rows, columns}.
+// ceil(input / stride) output positions.
 struct Window {
-  Index stride[2] = {1, 1};
-  Index dilation[2] = {1, 1};
-  Index pad_begin[2] = {0, 0};
-  Index pad_end[2] = {0, 0};
+  SideNumbers stride = {1, 1, 1};
+  SideNumbers dilation = {1, 1, 1};
+  SideNumbers pad_begin = {0, 0, 0};
+  SideNumbers pad_end = {0, 0, 0};
 };
-Window read_window(WindowText const& text, int spatial, Index const (&input)[2], Index const (&window)[2],
-                   Index const (&default_stride)[2]);
+Window read_window(WindowText const& text, int spatial, SideNumbers const& input, SideNumbers const& window,
+                   SideNumbers const& default_stride);
 
 template <class Problem>
-void copy_window(Window const& window, Problem& problem) {
+void copy_window(Window const& window, int spatial, Problem& problem) {
   for (int d = 0; d < 2; ++d) {
-    problem.stride[d] = window.stride[d];
-    problem.dilation[d] = window.dilation[d];
-    problem.pad_begin[d] = window.pad_begin[d];
-    problem.pad_end[d] = window.pad_end[d];
+    problem.stride[d] = window.stride[1 + d];
+    problem.dilation[d] = window.dilation[1 + d];
+    problem.pad_begin[d] = window.pad_begin[1 + d];
+    problem.pad_end[d] = window.pad_end[1 + d];
   }
+  if (spatial < 3) return;
+  problem.depth.stride = window.stride[0];
+  problem.depth.dilation = window.dilation[0];
+  problem.depth.pad_begin = window.pad_begin[0];
+  problem.depth.pad_end = window.pad_end[0];
 }
 
 }  // namespace cosmati::cli

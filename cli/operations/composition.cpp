@@ -4,6 +4,7 @@
 #include "src/backend/cuda/executor.h"
 #include "src/backend/cuda/primitive.h"
 #include "src/plan/conv/bias.h"
+#include "src/plan/conv/depth_taps.h"
 #include "src/plan/conv/fft/fft_bound.h"
 #include "src/plan/conv/filter/wgrad_direct.h"
 #include "src/plan/conv/image_slices.h"
@@ -67,6 +68,8 @@ std::optional<Composition> without_bias_gradient(Plan<ConvolutionProblem> const&
   }
   if (plan.recipe.algorithm == ConvolutionAlgorithm::image_slices)
     return without_bias_gradient(plan::plan_of_slice(plan));
+  if (plan.recipe.algorithm == ConvolutionAlgorithm::depth_taps)
+    return without_bias_gradient(plan::plan_of_planes(plan));
   std::string recipe;
   for (Considered const& entry : plan.considered)
     if (entry.kernel == plan.kernel) recipe = entry.recipe;

@@ -1,6 +1,7 @@
 // conv: from arrays of images and filters, or sizes, to a ConvolutionProblem.
 #include <algorithm>
-#include <array>
+#include <map>
+#include <span>
 
 #include "cli/networks/image.h"
 #include "cli/operations/convolution_notes.h"
@@ -33,10 +34,12 @@ class Convolution final : public Subject {
               "forward, data, filter, transposed or bias (default: forward)")
         .text("--layout", layout_, "NAME",
               "layout of all files: nchw, nhwc or chwn; filters are KCRS, KRSC or CRSK")
-        .text("--stride", window_.stride, "ROWS,COLUMNS", "(default: 1)")
-        .text("--pad", window_.pad, "T,B,L,R",
-              "top,bottom,left,right, or rows,columns, or one value, or same-upper, same-lower, valid "
-              "(default: 0)")
+        .text("--stride", window_.stride, "ROWS,COLUMNS",
+              "in three dimensions PLANES,ROWS,COLUMNS, like the following (default: 1)")
+        .text(
+            "--pad", window_.pad, "T,B,L,R",
+            "top,bottom,left,right (after front,back), or rows,columns, or one value, or same-upper, same-lower, "
+            "valid (default: 0)")
         .text("--dilation", window_.dilation, "ROWS,COLUMNS", "(default: 1)")
         .integer("--groups", groups_, "(default: 1)")
         .text("--input-size", input_size_, "H,W", "size of dx, for --direction data")
@@ -51,7 +54,8 @@ class Convolution final : public Subject {
   std::vector<FileOption> files() const override {
     return {
         {"x", TypeRole::a, false,
-         "(N,C,H,W); for transposed (N,K,P,Q); (N,H,W,C) with --layout nhwc; without H: in one dimension"},
+         "(N,C,H,W); for transposed (N,K,P,Q); (N,H,W,C) with --layout nhwc; without H: in one dimension; "
+         "(N,C,D,H,W) in three"},
         {"w", TypeRole::b, false,
          "(K,C/groups,R,S); for transposed, those of the convolution whose data gradient it is"},
         {"dy", TypeRole::a, false, "(N,K,P,Q), for data, filter and bias"},
@@ -60,7 +64,8 @@ class Convolution final : public Subject {
   }
   bool has_epilogue() const override { return true; }
   bool sums_products() const override { return true; }
-  std::vector<std::string> letters() const override { return {"n", "c", "h", "w", "k", "r", "s"}; }
+  std::vector<std::string> letters() const override { return {"n", "c", "h", "w", "k", "r", "s", "d", "t"}; }
+  std::size_t fewest_sizes() const override { return 7; }
 
   Inputs inputs_of_size(std::vector<Index> const& size, TypeChoice const& types) const override;
   std::vector<Index> draw(nets::Random& random) override;
@@ -79,30 +84,35 @@ class Convolution final : public Subject {
   TensorFormat format() const {
     return layout_.empty() ? TensorFormat::nchw : parse_format(layout_, "--layout");
   }
-  // The number of spatial dimensions (1 or 2) of the array of option `name`.
+  // The number of spatial dimensions (1 to 3) of the array of option `name`.
   static int spatial_of(Inputs const& inputs, std::string const& name) {
-    return inputs.at(name, {3, 4}, "(N, C, H, W) in the order of --layout, or without H in one dimension")
-                       .layout.rank() == 3
-               ? 1
-               : 2;
+    return inputs
+               .at(name, {3, 4, 5},
+                   "(N, C, H, W) in the order of --layout, without H in one dimension, or (N, C, D, H, W)")
+               .layout.rank() -
+           2;
   }
-  // The array of option `name` as (n, c, h, w), or for a filter (k, c, r, s).
+  // The array of option `name` as (n, c, h, w) or (n, c, d, h, w), or for a filter (k, c, r, s) or
+  // (k, c, t, r, s).
   TensorDescription image(Inputs const& inputs, std::string const& name, int spatial) const {
-    char const* const meaning = spatial == 2 ? "of four dimensions, like the other arrays"
-                                             : "of three dimensions, like the other arrays";
-    return with_two_spatial(from_file(inputs.at(name, {spatial + 2}, meaning), format()));
+    constexpr char const* meanings[] = {"of three dimensions, like the other arrays",
+                                        "of four dimensions, like the other arrays",
+                                        "of five dimensions, like the other arrays"};
+    return with_two_spatial(from_file(inputs.at(name, {spatial + 2}, meanings[spatial - 1]), format()));
   }
-  void set_transposed_extents(TensorDescription const& dy, Index const (&filter)[2], int spatial,
-                              Index (&input)[2]) const;
+  void set_transposed_extents(TensorDescription const& dy, SideNumbers const& filter, int spatial,
+                              SideNumbers& input) const;
   // The extents of a problem from files and options; also sets the problem's inputs.
   struct Extents {
     Index n = 0, c = 0, k = 0;
-    Index input[2] = {1, 1}, filter[2] = {1, 1};
+    SideNumbers input = {1, 1, 1}, filter = {1, 1, 1};
   };
   Extents read_extents(Inputs const& inputs, int spatial, ConvolutionProblem& problem) const;
   void check_windows(Inputs const& inputs, ConvolutionProblem const& problem, Extents const& extents,
                      int spatial) const;
   void check_uses(std::string const& kind, bool made_here) const;
+  void draw_epilogue(nets::Random& random);
+  std::vector<Index> draw_volume(nets::Random& random);
   Job bias_job(Inputs const& inputs, Common const& common) const;
   void add_epilogue(Inputs const& inputs, TensorDescription const& result, std::vector<int> const& order,
                     ConvolutionProblem problem, Job& job) const;
@@ -117,26 +127,28 @@ class Convolution final : public Subject {
 };
 
 Inputs Convolution::inputs_of_size(std::vector<Index> const& size, TypeChoice const& types) const {
-  auto const [n, c, h, w, k, r, s] =
-      std::array{size[0], size[1], size[2], size[3], size[4], size[5], size[6]};
+  Index const n = size[0], c = size[1], k = size[4];
+  bool const deep = size.size() > 8 && (size[7] != 1 || size[8] != 1);
+  int const spatial = deep ? 3 : 2;
+  SideNumbers const input = {deep ? size[7] : 1, size[2], size[3]};
+  SideNumbers const filter = {deep ? size[8] : 1, size[5], size[6]};
   if (groups_ < 1 || c % groups_ != 0 || k % groups_ != 0)
     throw Error(ErrorCode::bad_request, "--groups " + std::to_string(groups_) + " must divide c = " +
                                             std::to_string(c) + " and k = " + std::to_string(k));
   DataType const type = types.compute == "tf32" ? DataType::tf32 : DataType::f32;
-  Window const window = read_window(window_, 2, {h, w}, {r, s}, {1, 1});
-  auto const extent = [&](int d, Index input, Index filter) {
-    return convolution_extent(input, filter, window.stride[d], window.pad_begin[d], window.pad_end[d],
-                              window.dilation[d]);
-  };
-  Index const p = extent(0, h, r), q = extent(1, w, s);
-  auto const in_file = [&](DataType of, Index n0, Index c0, Index h0, Index w0) {
-    return reordered(dense_image(of, format(), n0, c0, h0, w0), file_order(format(), 4));
+  Window const window = read_window(window_, spatial, input, filter, {1, 1, 1});
+  SideNumbers output = {1, 1, 1};
+  for (int side = 3 - spatial; side < 3; ++side)
+    output[side] = convolution_extent(input[side], filter[side], window.stride[side], window.pad_begin[side],
+                                      window.pad_end[side], window.dilation[side]);
+  auto const in_file = [&](DataType of, Index n0, Index c0, SideNumbers const& extents) {
+    return reordered(dense_sides(of, format(), n0, c0, extents, spatial), file_order(format(), 2 + spatial));
   };
   Inputs inputs;
   inputs.made_here = true;
-  inputs.add("x", in_file(types.type_of(types.a, type), n, c, h, w));
-  inputs.add("w", in_file(types.type_of(types.b, type), k, c / groups_, r, s));
-  inputs.add("dy", in_file(types.type_of(types.a, type), n, k, p, q));
+  inputs.add("x", in_file(types.type_of(types.a, type), n, c, input));
+  inputs.add("w", in_file(types.type_of(types.b, type), k, c / groups_, filter));
+  inputs.add("dy", in_file(types.type_of(types.a, type), n, k, output));
   return inputs;
 }
 
@@ -146,6 +158,9 @@ std::vector<Index> Convolution::draw(nets::Random& random) {
   };
   open(direction_, draw_from<std::string>(random, {"forward", "data", "filter", "transposed", "bias"}));
   open(layout_, draw_from<std::string>(random, {"nchw", "nchw", "nhwc", "chwn"}));
+  bool const has_numbers = !(window_.stride.empty() && window_.dilation.empty() && window_.pad.empty());
+  bool const volume = kernel() == "depth_taps" || (kernel().empty() && draw_between(random, 0, 3) == 0);
+  if (!has_numbers && volume) return draw_volume(random);
   open(window_.stride, pair_text(draw_between(random, 1, 3), draw_between(random, 1, 3)));
   open(window_.dilation, draw_from<std::string>(random, {"1", "1", "1,2", "2"}));
   if (groups_ == 1) groups_ = draw_from<Index>(random, {1, 1, 1, 2, 3});
@@ -156,12 +171,35 @@ std::vector<Index> Convolution::draw(nets::Random& random) {
       window_.pad += std::to_string(draw_between(random, 0, extent - 1));
     }
   }
+  draw_epilogue(random);
+  Index const c = groups_ * draw_between(random, 1, 9), k = groups_ * draw_between(random, 1, 12);
+  return {draw_between(random, 1, 3), c, draw_between(random, 9, 19), draw_between(random, 9, 23), k, r, s};
+}
+
+void Convolution::draw_epilogue(nets::Random& random) {
   bool const epilogue = direction_ == "forward" || direction_ == "data" || direction_ == "transposed";
   if (epilogue && epilogue_.expression.empty())
     epilogue_.expression = draw_from<std::string>(
         random, {"acc", "acc + bias[k]", "relu(acc + bias[k])", "tanh(0.5*acc) + bias[k]"});
-  Index const c = groups_ * draw_between(random, 1, 9), k = groups_ * draw_between(random, 1, 12);
-  return {draw_between(random, 1, 3), c, draw_between(random, 9, 19), draw_between(random, 9, 23), k, r, s};
+}
+
+std::vector<Index> Convolution::draw_volume(nets::Random& random) {
+  auto const three = [&](Index low, Index high) {
+    return std::to_string(draw_between(random, low, high)) + ',' +
+           pair_text(draw_between(random, low, high), draw_between(random, low, high));
+  };
+  window_.stride = three(1, 2);
+  window_.dilation = draw_from<std::string>(random, {"1", "1", "2,1,1", "2,1,2"});
+  if (groups_ == 1) groups_ = draw_from<Index>(random, {1, 1, 2});
+  Index const t = draw_between(random, 1, 4), r = draw_between(random, 1, 3), s = draw_between(random, 1, 3);
+  for (Index const extent : {t, t, r, r, s, s}) {
+    if (!window_.pad.empty()) window_.pad += ',';
+    window_.pad += std::to_string(draw_between(random, 0, extent - 1));
+  }
+  draw_epilogue(random);
+  Index const c = groups_ * draw_between(random, 1, 6), k = groups_ * draw_between(random, 1, 6);
+  return {draw_between(random, 1, 3), c, draw_between(random, 5, 9), draw_between(random, 5, 9), k, r, s,
+          draw_between(random, 7, 9), t};
 }
 
 // Rejects options without effect. If the program generates the data, the size has all extents, and the window
@@ -186,18 +224,19 @@ void Convolution::check_uses(std::string const& kind, bool made_here) const {
 }
 
 // The extents of dx: as requested, or the smallest that dy and the filter allow plus --output-pad.
-void Convolution::set_transposed_extents(TensorDescription const& dy, Index const (&filter)[2], int spatial,
-                                         Index (&input)[2]) const {
-  if (!output_size_.empty()) return read_pair(output_size_, "--output-size", spatial, 1, input);
-  Index stride[2] = {1, 1}, extra[2] = {0, 0};
-  read_pair(window_.stride, "--stride", spatial, 1, stride);
-  read_pair(output_pad_, "--output-pad", spatial, 0, extra);
-  for (int d = 0; d < 2; ++d) input[d] = dy.extent(2 + d) * stride[d];
+void Convolution::set_transposed_extents(TensorDescription const& dy, SideNumbers const& filter, int spatial,
+                                         SideNumbers& input) const {
+  if (!output_size_.empty()) return read_sides(output_size_, "--output-size", spatial, 1, input);
+  SideNumbers stride = {1, 1, 1}, extra = {0, 0, 0}, output = {1, 1, 1};
+  read_sides(window_.stride, "--stride", spatial, 1, stride);
+  read_sides(output_pad_, "--output-pad", spatial, 0, extra);
+  cli::read_extents(dy, output);
+  for (int d = 0; d < 3; ++d) input[d] = output[d] * stride[d];
   if (window_.pad.starts_with("same")) return;
-  Window const window = read_window(window_, spatial, input, filter, {1, 1});
-  for (int d = 0; d < 2; ++d)
-    input[d] = (dy.extent(2 + d) - 1) * window.stride[d] + window.dilation[d] * (filter[d] - 1) + 1 +
-               extra[d] - window.pad_begin[d] - window.pad_end[d];
+  Window const window = read_window(window_, spatial, input, filter, {1, 1, 1});
+  for (int d = 0; d < 3; ++d)
+    input[d] = (output[d] - 1) * window.stride[d] + window.dilation[d] * (filter[d] - 1) + 1 + extra[d] -
+               window.pad_begin[d] - window.pad_end[d];
 }
 
 Convolution::Extents Convolution::read_extents(Inputs const& inputs, int spatial,
@@ -209,7 +248,7 @@ Convolution::Extents Convolution::read_extents(Inputs const& inputs, int spatial
     problem.w = image(inputs, "w", spatial);
     e.k = problem.w.extent(0);
     e.c = problem.w.extent(1) * groups_;
-    for (int d = 0; d < 2; ++d) e.filter[d] = problem.w.extent(2 + d);
+    cli::read_extents(problem.w, e.filter);
   }
   if (!forward) {
     problem.y = image(inputs, kind == "transposed" && !inputs.made_here ? "x" : "dy", spatial);
@@ -220,21 +259,20 @@ Convolution::Extents Convolution::read_extents(Inputs const& inputs, int spatial
     problem.x = image(inputs, "x", spatial);
     e.n = problem.x.extent(0);
     e.c = problem.x.extent(1);
-    for (int d = 0; d < 2; ++d) e.input[d] = problem.x.extent(2 + d);
+    cli::read_extents(problem.x, e.input);
   } else if (kind == "transposed") {
     set_transposed_extents(problem.y, e.filter, spatial, e.input);
   } else {
     if (input_size_.empty())
       throw Error(ErrorCode::bad_request, "--direction data requires --input-size H,W, the extents of dx");
-    read_pair(input_size_, "--input-size", spatial, 1, e.input);
+    read_sides(input_size_, "--input-size", spatial, 1, e.input);
   }
   if (filter_gradient && inputs.made_here) {
-    auto const w = image(inputs, "w", spatial);
-    for (int d = 0; d < 2; ++d) e.filter[d] = w.extent(2 + d);
+    cli::read_extents(image(inputs, "w", spatial), e.filter);
   } else if (filter_gradient) {
     if (filter_size_.empty())
       throw Error(ErrorCode::bad_request, "--direction filter requires --filter-size R,S, the extents of dw");
-    read_pair(filter_size_, "--filter-size", spatial, 1, e.filter);
+    read_sides(filter_size_, "--filter-size", spatial, 1, e.filter);
   }
   return e;
 }
@@ -253,16 +291,19 @@ void Convolution::check_windows(Inputs const& inputs, ConvolutionProblem const& 
                             : !output_size_.empty() ? "--output-size " + output_size_
                             : !output_pad_.empty()  ? "--output-pad " + output_pad_
                                                     : "--pad " + window_.pad;
-  for (int d = 2 - spatial; d < 2; ++d) {
-    Index const stride = problem.stride[d], pads = problem.pad_begin[d] + problem.pad_end[d];
-    Index const positions = problem.y.extent(2 + d), span = problem.dilation[d] * (extents.filter[d] - 1) + 1;
+  Window const window = read_window(window_, spatial, extents.input, extents.filter, {1, 1, 1});
+  SideNumbers output = {1, 1, 1};
+  cli::read_extents(problem.y, output);
+  for (int d = 3 - spatial; d < 3; ++d) {
+    Index const stride = window.stride[d], pads = window.pad_begin[d] + window.pad_end[d];
+    Index const positions = output[d], span = window.dilation[d] * (extents.filter[d] - 1) + 1;
     Index const size = extents.input[d];
     if (size >= 0 && positions >= 1 &&
-        convolution_extent(size, extents.filter[d], stride, problem.pad_begin[d], problem.pad_end[d],
-                           problem.dilation[d]) == positions)
+        convolution_extent(size, extents.filter[d], stride, window.pad_begin[d], window.pad_end[d],
+                           window.dilation[d]) == positions)
       continue;
     Index const smallest = (positions - 1) * stride + (same ? 1 : span - pads);
-    std::string const lines = d == 0 ? " rows" : " columns", reach = std::to_string(smallest + stride - 1);
+    std::string const lines = side_lines[d], reach = std::to_string(smallest + stride - 1);
     std::string legal = "no size is valid: --pad " + window_.pad + " removes all of it";
     if (smallest >= 0) legal = "valid values: " + std::to_string(smallest);
     if (smallest < 0 && smallest + stride - 1 >= 0) legal = "valid values: 0";
@@ -292,11 +333,12 @@ Job Convolution::bias_job(Inputs const& inputs, Common const& common) const {
 
 void Convolution::add_epilogue(Inputs const& inputs, TensorDescription const& result,
                                std::vector<int> const& order, ConvolutionProblem problem, Job& job) const {
-  BoundEpilogue epilogue(epilogue_, epilogue::convolution_indices, inputs.made_here);
-  problem.epilogue = epilogue.complete(
-      inputs,
-      {{"n", result.extent(0)}, {"k", result.extent(1)}, {"p", result.extent(2)}, {"q", result.extent(3)}},
-      result);
+  std::span<std::string_view const> const letters = epilogue_indices(problem);
+  BoundEpilogue epilogue(epilogue_, letters, inputs.made_here);
+  std::map<std::string, Index> extents;
+  for (std::size_t i = 0; i < letters.size(); ++i)
+    extents[std::string(letters[i])] = result.extent(static_cast<int>(i));
+  problem.epilogue = epilogue.complete(inputs, extents, result);
   for (auto const& store : problem.epilogue.expression.stores())
     job.outputs.push_back({"store " + store.name, "store " + store.name, order});
   job.warnings = epilogue.warnings();
@@ -325,32 +367,33 @@ Job Convolution::job(Inputs const& inputs, Common const& common) const {
   ConvolutionProblem problem;
   problem.groups = groups_;
   Extents const e = read_extents(inputs, spatial, problem);
-  copy_window(read_window(window_, spatial, e.input, e.filter, {1, 1}), problem);
+  Window const window = read_window(window_, spatial, e.input, e.filter, {1, 1, 1});
+  copy_window(window, spatial, problem);
   if (!forward && !filter_gradient && !inputs.made_here) check_windows(inputs, problem, e, spatial);
   DataType const first = forward || filter_gradient ? problem.x.type : problem.y.type;
   DataType const second = filter_gradient ? problem.y.type : problem.w.type;
   check_accumulator(common.types, first, second);
   DataType const type = output_type(common.types, first, second, true);
-  auto const extent = [&](int d) {
-    return convolution_extent(e.input[d], e.filter[d], problem.stride[d], problem.pad_begin[d],
-                              problem.pad_end[d], problem.dilation[d]);
-  };
 
   Job job;
   std::vector<int> const order = image_file_order(format(), spatial);
   if (filter_gradient) {
     problem.direction = ConvolutionDirection::filter;
-    problem.w = dense_image(type, format(), e.k, e.c / groups_, e.filter[0], e.filter[1]);
+    problem.w = dense_sides(type, format(), e.k, e.c / groups_, e.filter, spatial);
     if (inputs.made_here || inputs.wanted.contains("out-bias")) problem.db = describe(type, Shape(e.k));
     job.outputs = {{"dw", "out", order}, {"db", "out-bias", {0}}};
     job.task = make_task(problem, notes(problem));
   } else if (forward) {
-    problem.y = dense_image(type, format(), e.n, e.k, extent(0), extent(1));
+    SideNumbers output = {1, 1, 1};
+    for (int d = 3 - spatial; d < 3; ++d)
+      output[d] = convolution_extent(e.input[d], e.filter[d], window.stride[d], window.pad_begin[d],
+                                     window.pad_end[d], window.dilation[d]);
+    problem.y = dense_sides(type, format(), e.n, e.k, output, spatial);
     job.outputs.push_back({"y", "out", order});
     add_epilogue(inputs, problem.y, order, problem, job);
   } else {
     problem.direction = ConvolutionDirection::data;
-    problem.x = dense_image(type, format(), e.n, e.c, e.input[0], e.input[1]);
+    problem.x = dense_sides(type, format(), e.n, e.c, e.input, spatial);
     if (renamed) job.input_options["dy"] = "x";
     job.outputs.push_back({"dx", "out", order});
     add_epilogue(inputs, problem.x, order, problem, job);

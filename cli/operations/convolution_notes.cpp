@@ -6,16 +6,31 @@ namespace {
 
 std::string geometry_text(ConvolutionProblem const& problem) {
   auto const number = [](Index value) { return std::to_string(value); };
-  std::string text = " c" + number(problem.x.extent(1)) + ' ' + number(problem.x.extent(2)) + 'x' +
-                     number(problem.x.extent(3)) + " k" + number(problem.y.extent(1)) + ' ' +
-                     number(problem.w.extent(2)) + 'x' + number(problem.w.extent(3)) + " stride " +
-                     pair_text(problem.stride[0], problem.stride[1]) + " pad " +
+  bool const deep = problem.has_depth();
+  auto const& depth = problem.depth;
+  auto const extents = [&](TensorDescription const& tensor) {
+    std::string text;
+    for (int d = 2; d < tensor.layout.rank(); ++d) text += (d == 2 ? "" : "x") + number(tensor.extent(d));
+    return text;
+  };
+  auto const with_depth = [&](Index value) { return deep ? number(value) + ',' : ""; };
+  std::string text = " c" + number(problem.x.extent(1)) + ' ' + extents(problem.x) + " k" +
+                     number(problem.y.extent(1)) + ' ' + extents(problem.w) + " stride " +
+                     with_depth(depth.stride) + pair_text(problem.stride[0], problem.stride[1]) + " pad " +
+                     (deep ? pair_text(depth.pad_begin, depth.pad_end) + ',' : "") +
                      pair_text(problem.pad_begin[0], problem.pad_end[0]) + ',' +
                      pair_text(problem.pad_begin[1], problem.pad_end[1]);
-  if (problem.dilation[0] != 1 || problem.dilation[1] != 1)
-    text += " dilation " + pair_text(problem.dilation[0], problem.dilation[1]);
+  if (problem.dilation[0] != 1 || problem.dilation[1] != 1 || depth.dilation != 1)
+    text += " dilation " + with_depth(depth.dilation) + pair_text(problem.dilation[0], problem.dilation[1]);
   if (problem.groups != 1) text += " groups " + number(problem.groups);
   return text;
+}
+
+// The product of the extents from dimension 2 on.
+Index spatial_size(TensorDescription const& tensor) {
+  Index size = 1;
+  for (int d = 2; d < tensor.layout.rank(); ++d) size *= tensor.extent(d);
+  return size;
 }
 
 }  // namespace
@@ -29,7 +44,7 @@ Notes convolution_notes(ConvolutionProblem const& problem, std::string const& di
   Notes notes;
   auto const& y = problem.y;
   auto const& w = problem.w;
-  Index const positions = y.extent(0) * y.extent(2) * y.extent(3);
+  Index const positions = y.extent(0) * spatial_size(y);
   notes.label = direction + " n" + std::to_string(y.extent(0));
   notes.terms = positions;
   notes.operations = static_cast<double>(positions) * static_cast<double>(y.extent(1));
@@ -37,7 +52,7 @@ Notes convolution_notes(ConvolutionProblem const& problem, std::string const& di
   notes.exact = true;
   if (problem.direction != ConvolutionDirection::bias) {
     notes.label += geometry_text(problem);
-    Index const taps = w.extent(2) * w.extent(3);
+    Index const taps = spatial_size(w);
     notes.operations *= 2.0 * static_cast<double>(w.extent(1) * taps);
     if (problem.direction == ConvolutionDirection::forward) notes.terms = w.extent(1) * taps;
     if (problem.direction == ConvolutionDirection::data) notes.terms = w.extent(0) / problem.groups * taps;

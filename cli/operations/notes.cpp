@@ -82,13 +82,17 @@ Notes notes_of(ElementwiseProblem const& problem, BoundEpilogue const& epilogue)
 }
 
 Notes notes_of(PoolingProblem const& problem, std::string const& format) {
-  auto const pair = [](Index const(&values)[2]) { return pair_text(values[0], values[1]); };
+  auto const& depth = problem.depth;
+  auto const text = [&](Index of_depth, Index const(&values)[2]) {
+    return (problem.has_depth() ? std::to_string(of_depth) + ',' : "") + pair_text(values[0], values[1]);
+  };
   Notes notes;
   notes.label = std::string(name_of(problem.mode)) + ' ' + direction_text(problem.direction) +
-                shape_text(problem.x.shape()) + " window " + pair(problem.window) + " stride " +
-                pair(problem.stride) + " pad " + pair(problem.pad_begin) + '+' + pair(problem.pad_end) +
-                " dilation " + pair(problem.dilation) + ' ' + format;
-  notes.terms = problem.window[0] * problem.window[1];
+                shape_text(problem.x.shape()) + " window " + text(depth.window, problem.window) + " stride " +
+                text(depth.stride, problem.stride) + " pad " + text(depth.pad_begin, problem.pad_begin) +
+                '+' + text(depth.pad_end, problem.pad_end) + " dilation " +
+                text(depth.dilation, problem.dilation) + ' ' + format;
+  notes.terms = depth.window * problem.window[0] * problem.window[1];
   notes.operations = elements(problem.y) * static_cast<double>(notes.terms);
   notes.linear = problem.mode != PoolingMode::max;
   notes.exact = problem.mode == PoolingMode::max;

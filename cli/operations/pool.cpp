@@ -27,11 +27,13 @@ class Pool final : public Subject {
         .text("--mode", mode_, "NAME",
               "max, average (over the elements inside the image) or average-with-padding (default: max)")
         .text("--layout", layout_, "NAME", "layout of all files: nchw, nhwc or chwn (default: nchw)")
-        .text("--window", size_, "ROWS,COLUMNS", "(default: 2)")
+        .text("--window", size_, "ROWS,COLUMNS",
+              "in three dimensions PLANES,ROWS,COLUMNS, like the following (default: 2)")
         .text("--stride", window_.stride, "ROWS,COLUMNS", "(default: the window)")
-        .text("--pad", window_.pad, "T,B,L,R",
-              "top,bottom,left,right, or rows,columns, or one value, or same-upper, same-lower, valid "
-              "(default: 0)")
+        .text(
+            "--pad", window_.pad, "T,B,L,R",
+            "top,bottom,left,right (after front,back), or rows,columns, or one value, or same-upper, same-lower, "
+            "valid (default: 0)")
         .text("--dilation", window_.dilation, "ROWS,COLUMNS", "(default: 1)")
         .flag("--ceil", ceil_,
               "round the number of windows up instead of down; for backward, the extents of dy must match")
@@ -39,19 +41,23 @@ class Pool final : public Subject {
               "how --indices counts within a plane: row (along its rows) or column (default: row)");
   }
   std::vector<FileOption> files() const override {
-    return {{"x", TypeRole::a, false, "(N,C,H,W); (N,H,W,C) with --layout nhwc; without H: in one dimension"},
+    return {{"x", TypeRole::a, false,
+             "(N,C,H,W); (N,H,W,C) with --layout nhwc; without H: in one dimension; (N,C,D,H,W) in three"},
             {"dy", TypeRole::a, false, "(N,C,P,Q), for backward"},
             {"out", TypeRole::a, true, "y (N,C,P,Q), or dx"},
             {"indices", TypeRole::a, true,
              "int64 index of each maximum in x, in the order (N,C,H,W), as in ONNX"}};
   }
-  std::vector<std::string> letters() const override { return {"n", "c", "h", "w"}; }
+  std::vector<std::string> letters() const override { return {"n", "c", "h", "w", "d"}; }
+  std::size_t fewest_sizes() const override { return 4; }
   Inputs inputs_of_size(std::vector<Index> const& size, TypeChoice const& types) const override {
     Inputs inputs;
     inputs.made_here = true;
+    SideNumbers const extents = {size.size() > 4 ? size[4] : 1, size[2], size[3]};
+    int const spatial = extents[0] == 1 ? 2 : 3;
     auto const x =
-        dense_image(types.type_of(types.a, DataType::f32), format(), size[0], size[1], size[2], size[3]);
-    inputs.add("x", reordered(x, file_order(format(), 4)));
+        dense_sides(types.type_of(types.a, DataType::f32), format(), size[0], size[1], extents, spatial);
+    inputs.add("x", reordered(x, file_order(format(), 2 + spatial)));
     return inputs;
   }
   std::vector<Index> draw(nets::Random& random) override;
@@ -79,6 +85,18 @@ std::vector<Index> Pool::draw(nets::Random& random) {
   open(direction_, draw_from<std::string>(random, {"forward", "forward", "backward"}));
   open(mode_, draw_from<std::string>(random, {"max", "average", "average-with-padding"}));
   open(layout_, draw_from<std::string>(random, {"nchw", "nhwc", "chwn"}));
+  bool const has_numbers = !(size_.empty() && window_.stride.empty() && window_.pad.empty());
+  if (!has_numbers && draw_between(random, 0, 3) == 0) {  // a volume
+    size_ = draw_from<std::string>(random, {"2", "3", "3,2,2", "1,3,2"});
+    window_.stride = draw_from<std::string>(random, {"1", "2", "2,1,1", "1,2,2"});
+    bool const flat = size_.starts_with('1');
+    window_.pad = flat ? draw_from<std::string>(random, {"0", "0,0,1,0,0,1"})
+                       : draw_from<std::string>(random, {"0", "0,1,0,0,0,1", "1,0,0,1,0,0", "same-upper"});
+    open(window_.dilation, draw_from<std::string>(random, {"1", "1", "2"}));
+    ceil_ = ceil_ || draw_between(random, 0, 1) == 1;
+    return {draw_between(random, 1, 3), draw_between(random, 1, 9), draw_between(random, 7, 11),
+            draw_between(random, 7, 11), draw_between(random, 5, 9)};
+  }
   open(size_, draw_from<std::string>(random, {"2", "3", "2,3", "3,2"}));
   open(window_.stride, draw_from<std::string>(random, {"1", "2", "3", "2,1"}));
   open(window_.pad, draw_from<std::string>(random, {"0", "0", "1", "1,0,0,1", "same-upper"}));
@@ -106,20 +124,27 @@ Job Pool::job(Inputs const& inputs, Common const& common) const {
   if (!mode_.empty())
     problem.mode = parse_pooling_mode(one_of(mode_, {"max", "average", "average-with-padding"}, "--mode"));
   check_uses(problem, inputs);
-  TensorDescription const& file = inputs.at("x", {3, 4}, "(N, C, H, W), or without H in one dimension");
+  TensorDescription const& file =
+      inputs.at("x", {3, 4, 5}, "(N, C, H, W), without H in one dimension, or (N, C, D, H, W)");
   int const spatial = file.layout.rank() - 2;
   problem.x = with_two_spatial(from_file(file, format()));
-  if (spatial == 1) problem.window[0] = 1;
-  read_pair(size_, "--window", spatial, 1, problem.window);
-  Index const input[2] = {problem.x.extent(2), problem.x.extent(3)};
-  copy_window(read_window(window_, spatial, input, problem.window, problem.window), problem);
-  auto const extent = [&](int d) {
-    return pooling_extent(input[d], problem.window[d], problem.stride[d], problem.pad_begin[d],
-                          problem.pad_end[d], problem.dilation[d], ceil_);
+  SideNumbers size = {2, 2, 2}, input = {1, 1, 1};
+  if (spatial < 3) size[0] = 1;
+  if (spatial == 1) size[1] = 1;
+  read_sides(size_, "--window", spatial, 1, size);
+  read_extents(problem.x, input);
+  Window const window = read_window(window_, spatial, input, size, size);
+  copy_window(window, spatial, problem);
+  for (int d = 0; d < 2; ++d) problem.window[d] = size[1 + d];
+  problem.depth.window = size[0];
+  auto const extent = [&](int side) {
+    return pooling_extent(input[side], size[side], window.stride[side], window.pad_begin[side],
+                          window.pad_end[side], window.dilation[side], ceil_);
   };
   DataType const type = output_type(common.types, problem.x.type, problem.x.type, false);
   auto const image = [&](DataType of) {
-    return dense_image(of, format(), problem.x.extent(0), problem.x.extent(1), extent(0), extent(1));
+    SideNumbers const extents = {spatial == 3 ? extent(0) : 1, extent(1), extent(2)};
+    return dense_sides(of, format(), problem.x.extent(0), problem.x.extent(1), extents, spatial);
   };
 
   Job job;
@@ -130,12 +155,12 @@ Job Pool::job(Inputs const& inputs, Common const& common) const {
         inputs.made_here
             ? image(problem.x.type)
             : with_two_spatial(from_file(inputs.at("dy", {spatial + 2}, "of the rank of x"), format()));
-    for (int d = 0; d < 2; ++d)
-      if (ceil_ && problem.y.extent(2 + d) != extent(d))
-        throw Error(ErrorCode::bad_request,
-                    inputs.say("dy") + ", has " + std::to_string(problem.y.extent(2 + d)) +
-                        (d == 0 ? " rows" : " columns") + " of windows; with --ceil " + inputs.say("x") +
-                        ", has " + std::to_string(extent(d)));
+    int const rank = problem.y.layout.rank();
+    for (int side = first_side(rank); side < 3; ++side)
+      if (Index const given = problem.y.extent(side_dimension(side, rank)); ceil_ && given != extent(side))
+        throw Error(ErrorCode::bad_request, inputs.say("dy") + ", has " + std::to_string(given) +
+                                                side_lines[side] + " of windows; with --ceil " +
+                                                inputs.say("x") + ", has " + std::to_string(extent(side)));
     if (problem.backward_needs_x() && type != problem.x.type)
       throw Error(ErrorCode::bad_request, "--d-type " + common.types.d +
                                               ": the gradient of a maximum is of x's type, " +
@@ -145,10 +170,16 @@ Job Pool::job(Inputs const& inputs, Common const& common) const {
   } else {
     problem.y = image(type);
     job.outputs.push_back({"y", "out", order});
-    if (inputs.wanted.contains("indices") || (inputs.made_here && problem.mode == PoolingMode::max)) {
+    // Only the reference has the indices of volumes.
+    bool const checked = inputs.made_here && problem.mode == PoolingMode::max && spatial < 3;
+    if (inputs.wanted.contains("indices") || checked) {
       problem.indices = image(DataType::s32);
       bool const down_columns = storage_order_ == "column";
-      job.outputs.push_back({"indices", "indices", order, input[0] * input[1], down_columns ? input[0] : 0});
+      if (down_columns && spatial == 3)
+        throw Error(ErrorCode::bad_request,
+                    "--storage-order column counts within planes; indices of volumes count along rows");
+      job.outputs.push_back(
+          {"indices", "indices", order, input[0] * input[1] * input[2], down_columns ? input[1] : 0});
     }
   }
   Notes const notes = notes_of(problem, name_of(format()));

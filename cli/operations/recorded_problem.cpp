@@ -223,7 +223,7 @@ std::unique_ptr<Task> task_of(GroupedGemmProblem group) {
 }
 
 std::unique_ptr<Task> task_of(ConvolutionProblem problem) {
-  BoundEpilogue const epilogue = with_scalars(problem.epilogue, epilogue::convolution_indices);
+  BoundEpilogue const epilogue = with_scalars(problem.epilogue, epilogue_indices(problem));
   std::string const format =
       format_text(problem.direction == ConvolutionDirection::bias ? problem.y : problem.x);
   Notes notes = convolution_notes(
@@ -267,8 +267,9 @@ template <class Problem>
 std::span<std::string_view const> indices_of(Problem const&, Json const&) {
   return epilogue::gemm_indices;
 }
-std::span<std::string_view const> indices_of(ConvolutionProblem const&, Json const&) {
-  return epilogue::convolution_indices;
+std::span<std::string_view const> indices_of(ConvolutionProblem problem, Json const& object) {
+  problem.y = tensor_of(at(object, "y"), "y");
+  return epilogue_indices(problem);
 }
 std::span<std::string_view const> indices_of(ElementwiseProblem const&, Json const& object) {
   return elementwise_indices(tensor_of(at(object, "x"), "x").layout.rank());

@@ -107,7 +107,7 @@ void enlarge(Subject const& subject, std::vector<Index>& size, nets::Random& ran
   Index const factor = draw_from<Index>(random, {1, 1, 4, 16});
   auto const letters = subject.letters();
   for (std::size_t i = 0; i < size.size(); ++i)
-    if (i >= letters.size() || (letters[i] != "r" && letters[i] != "s")) size[i] *= factor;
+    if (i >= letters.size() || std::string("rstd").find(letters[i]) == std::string::npos) size[i] *= factor;
 }
 
 void add_random(CompileRequest const& request, std::vector<Kernel>& kernels) {

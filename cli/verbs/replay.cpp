@@ -111,6 +111,7 @@ std::string peers_of(ReplayRequest const& request, RecordedCall const& call) {
     bool const computes = !computes_type(peer, *call.task) ? false
                           : for_convolutions               ? convolution != nullptr &&
                                                    convolution->direction != ConvolutionDirection::bias &&
+                                                   !convolution->has_depth() &&
                                                    convolution->epilogue.expression == epilogue::Expression()
                                              : !call.task->notes.transposition.empty();
     if (computes)
@@ -119,7 +120,7 @@ std::string peers_of(ReplayRequest const& request, RecordedCall const& call) {
       say(request, call,
           "without " + peer + ": it is timed for " +
               (for_convolutions
-                   ? "convolutions without an epilogue"
+                   ? "convolutions of images without an epilogue"
                    : "single matrix products, column-major, without an epilogue, on the host of f32 "
                      "(openblas also f64)"));
   }

@@ -92,6 +92,9 @@ cosmati_status cosmati_pooling_problem(cosmati_pooling const* pooling, cosmati_p
       result.pad_end[i] = given.pad_end[i];
       result.dilation[i] = given.dilation[i];
     }
+    if (result.has_depth())
+      result.depth = {given.depth_window, given.depth_stride, given.depth_pad_begin, given.depth_pad_end,
+                      given.depth_dilation};
     c_api::give(problem, result);
   });
 }

@@ -84,9 +84,11 @@ cosmati_status cosmati_convolution_problem(cosmati_convolution const* convolutio
       result.pad_end[i] = given.pad_end[i];
       result.dilation[i] = given.dilation[i];
     }
+    if (result.has_depth())
+      result.depth = {given.depth_stride, given.depth_pad_begin, given.depth_pad_end, given.depth_dilation};
     result.groups = given.groups;
     result.epilogue = c_api::epilogue_of(operation, given.epilogue, given.epilogue_tensors,
-                                         given.epilogue_tensor_count, epilogue::convolution_indices);
+                                         given.epilogue_tensor_count, epilogue_indices(result));
     c_api::give(problem, std::move(result), transposed ? transposed_names() : c_api::Names());
   });
 }

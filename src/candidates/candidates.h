@@ -10,6 +10,33 @@
 
 namespace cosmati {
 
+// Marks a candidate that also takes volumes, (N, C, D, H, W).
+template <class Problem>
+std::string takes_depth(Problem const&, Device const&) {
+  return {};
+}
+template <class Problem>
+Candidate<Problem> with_depth(Candidate<Problem> candidate) {
+  candidate.requirements.insert(candidate.requirements.begin(), {&takes_depth<Problem>});
+  return candidate;
+}
+
+// The list, in which candidates without that mark refuse volumes.
+template <class Problem>
+std::vector<Candidate<Problem>> marked(std::vector<Candidate<Problem>> list) {
+  if constexpr (requires(Problem problem) { problem.has_depth(); })
+    for (Candidate<Problem>& candidate : list) {
+      auto& requirements = candidate.requirements;
+      if (!requirements.empty() && requirements.front().violation == &takes_depth<Problem>) continue;
+      requirements.insert(requirements.begin(), {[](Problem const& problem, Device const&) -> std::string {
+                            return problem.has_depth() ? "takes images, (N, C, H, W); these are volumes, "
+                                                         "(N, C, D, H, W)"
+                                                       : "";
+                          }});
+    }
+  return list;
+}
+
 template <class Problem>
 Candidate<Problem> reference_candidate() {
   auto candidate =
@@ -17,6 +44,7 @@ Candidate<Problem> reference_candidate() {
                                       &reference::run<Problem>)>("reference");
   candidate.takes_pointers = true;
   candidate.batch_invariant = true;  // each output by a loop of its own
+  if constexpr (requires(Problem problem) { problem.has_depth(); }) return with_depth(std::move(candidate));
   return candidate;
 }
 
@@ -52,22 +80,22 @@ std::vector<Candidate<Problem>> gpu_list(Backend) {
 
 // Defines candidates<Problem>(Backend) and instantiates make_plan and prepare. The other arguments are those
 // of cpu_list.
-#define COSMATI_PLAN(Problem, ...)                                                                \
-  namespace cosmati {                                                                             \
-  template <>                                                                                     \
-  std::vector<Candidate<Problem>> const& candidates<Problem>(Backend backend) {                   \
-    static std::vector<Candidate<Problem>> const cpu = cpu_list<Problem>(__VA_ARGS__);            \
-    static std::vector<Candidate<Problem>> const truth{reference_candidate<Problem>()};           \
-    static std::vector<Candidate<Problem>> const cuda = gpu_list<Problem>(Backend::cuda);         \
-    static std::vector<Candidate<Problem>> const emulator = gpu_list<Problem>(Backend::emulator); \
-    switch (backend) {                                                                            \
-      case Backend::cuda: return cuda;                                                            \
-      case Backend::emulator: return emulator;                                                    \
-      case Backend::reference: return truth;                                                      \
-      case Backend::cpu: break;                                                                   \
-    }                                                                                             \
-    return cpu;                                                                                   \
-  }                                                                                               \
-  template Plan<Problem> make_plan(Problem const&, Device const&, PlanOptions const&);            \
-  template Prepared<Problem> prepare(Plan<Problem> const&);                                       \
+#define COSMATI_PLAN(Problem, ...)                                                                        \
+  namespace cosmati {                                                                                     \
+  template <>                                                                                             \
+  std::vector<Candidate<Problem>> const& candidates<Problem>(Backend backend) {                           \
+    static std::vector<Candidate<Problem>> const cpu = marked(cpu_list<Problem>(__VA_ARGS__));            \
+    static std::vector<Candidate<Problem>> const truth{reference_candidate<Problem>()};                   \
+    static std::vector<Candidate<Problem>> const cuda = marked(gpu_list<Problem>(Backend::cuda));         \
+    static std::vector<Candidate<Problem>> const emulator = marked(gpu_list<Problem>(Backend::emulator)); \
+    switch (backend) {                                                                                    \
+      case Backend::cuda: return cuda;                                                                    \
+      case Backend::emulator: return emulator;                                                            \
+      case Backend::reference: return truth;                                                              \
+      case Backend::cpu: break;                                                                           \
+    }                                                                                                     \
+    return cpu;                                                                                           \
+  }                                                                                                       \
+  template Plan<Problem> make_plan(Problem const&, Device const&, PlanOptions const&);                    \
+  template Prepared<Problem> prepare(Plan<Problem> const&);                                               \
   }

@@ -3,13 +3,16 @@
 #include "src/backend/cpu/own.h"
 #include "src/candidates/candidates.h"
 #include "src/plan/conv/choice.h"
+#include "src/plan/conv/depth_taps.h"
 #include "src/plan/conv/image_slices.h"
 
 namespace cosmati {
 
 template <>
 std::vector<Candidate<ConvolutionProblem>> gpu_list<ConvolutionProblem>(Backend backend) {
-  return plan::convolution_candidates(backend);
+  std::vector<Candidate<ConvolutionProblem>> list = plan::convolution_candidates(backend);
+  list.push_back(with_depth(plan::depth_taps_candidate()));
+  return list;
 }
 
 }  // namespace cosmati
@@ -17,4 +20,5 @@ std::vector<Candidate<ConvolutionProblem>> gpu_list<ConvolutionProblem>(Backend 
 COSMATI_PLAN(ConvolutionProblem,
              {cpu::chwn16_convolution_candidate(), cpu::bias_gradient_candidate(),
               cpu::host_product_candidate()},
-             {}, {cpu::im2col_candidate(), plan::one_image_candidate()})
+             {},
+             {cpu::im2col_candidate(), plan::one_image_candidate(), with_depth(plan::depth_taps_candidate())})

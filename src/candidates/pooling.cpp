@@ -2,5 +2,18 @@
 #include "src/backend/cpu/conv/chwn16.h"
 #include "src/backend/cpu/own.h"
 #include "src/candidates/primitive.h"
+#include "src/plan/primitive/volume_pooling.h"
 
-COSMATI_PRIMITIVE(PoolingProblem, {cpu::chwn16_pooling_candidate()}, {cpu::own_candidate<PoolingProblem>()})
+namespace cosmati {
+
+template <>
+std::vector<Candidate<PoolingProblem>> gpu_list<PoolingProblem>(Backend backend) {
+  std::vector<Candidate<PoolingProblem>> list = plan::primitive_candidates<PoolingProblem>(backend);
+  list.push_back(with_depth(plan::volume_pooling_candidate()));
+  return list;
+}
+
+}  // namespace cosmati
+
+COSMATI_PLAN(PoolingProblem, {cpu::chwn16_pooling_candidate()}, {cpu::own_candidate<PoolingProblem>()},
+             {with_depth(plan::volume_pooling_candidate())})

@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include "cosmati/epilogue/parse.h"
 #include "src/ops/check.h"
 
 namespace cosmati {
@@ -38,6 +37,11 @@ void check_numbers(ConvolutionProblem const& problem, char const* operation) {
     check_at_least(operation, i == 0 ? "the padding at the bottom" : "the padding at the right",
                    problem.pad_end[i], 0);
   }
+  if (!problem.has_depth()) return;
+  check_at_least(operation, "the stride along the depth", problem.depth.stride, 1);
+  check_at_least(operation, "the dilation along the depth", problem.depth.dilation, 1);
+  check_at_least(operation, "the padding at the front", problem.depth.pad_begin, 0);
+  check_at_least(operation, "the padding at the back", problem.depth.pad_end, 0);
 }
 
 void check_channels(ConvolutionProblem const& problem, Names const& names) {
@@ -57,23 +61,42 @@ void check_channels(ConvolutionProblem const& problem, Names const& names) {
                                         names.x, to_string(problem.x), names.y, to_string(problem.y)));
 }
 
-void check_image(ConvolutionProblem const& problem, Names const& names, int i) {
-  Index const image = problem.x.extent(2 + i), taps = problem.w.extent(2 + i);
-  check_at_least(names.operation, i == 0 ? "the filter's height" : "the filter's width", taps, 1);
-  Index const expected = convolution_extent(image, taps, problem.stride[i], problem.pad_begin[i],
-                                            problem.pad_end[i], problem.dilation[i]);
-  std::string const geometry = fmt::format(
-      "extent {} of {}, {}, with padding {} + {}, {} taps of {}, dilation {} and stride {}", 2 + i, names.x,
-      image, problem.pad_begin[i], problem.pad_end[i], taps, names.w, problem.dilation[i], problem.stride[i]);
+// A window along one dimension of the image.
+struct Side {
+  int dimension;
+  char const* filter_extent;  // its name
+  Index stride, pad_begin, pad_end, dilation;
+};
+
+void check_image(ConvolutionProblem const& problem, Names const& names, Side const& side) {
+  int const d = side.dimension;
+  Index const image = problem.x.extent(d), taps = problem.w.extent(d);
+  check_at_least(names.operation, side.filter_extent, taps, 1);
+  Index const expected =
+      convolution_extent(image, taps, side.stride, side.pad_begin, side.pad_end, side.dilation);
+  std::string const geometry =
+      fmt::format("extent {} of {}, {}, with padding {} + {}, {} taps of {}, dilation {} and stride {}", d,
+                  names.x, image, side.pad_begin, side.pad_end, taps, names.w, side.dilation, side.stride);
   if (expected == 0)
     refuse(names.operation,
            fmt::format("the filter does not fit into the padded image: {}; it spans {}, but the padded image "
                        "has {}",
-                       geometry, problem.dilation[i] * (taps - 1) + 1,
-                       image + problem.pad_begin[i] + problem.pad_end[i]));
-  if (problem.y.extent(2 + i) != expected)
+                       geometry, side.dilation * (taps - 1) + 1, image + side.pad_begin + side.pad_end));
+  if (problem.y.extent(d) != expected)
     refuse(names.operation, fmt::format("{} is {}; its extent {} must be {}: {}", names.y,
-                                        to_string(problem.y), 2 + i, expected, geometry));
+                                        to_string(problem.y), d, expected, geometry));
+}
+
+void check_images(ConvolutionProblem const& problem, Names const& names) {
+  auto const& depth = problem.depth;
+  int const first = problem.has_depth() ? 3 : 2;
+  if (problem.has_depth())
+    check_image(problem, names,
+                {2, "the filter's depth", depth.stride, depth.pad_begin, depth.pad_end, depth.dilation});
+  for (int i = 0; i < 2; ++i)
+    check_image(problem, names,
+                {first + i, i == 0 ? "the filter's height" : "the filter's width", problem.stride[i],
+                 problem.pad_begin[i], problem.pad_end[i], problem.dilation[i]});
 }
 
 }  // namespace
@@ -81,7 +104,7 @@ void check_image(ConvolutionProblem const& problem, Names const& names, int i) {
 void validate(ConvolutionProblem const& problem) {
   Names const names = names_of(problem.direction);
   check_tensors(names.operation, problem);
-  check_rank(names.operation, {names.y, problem.y}, 4);
+  check_rank(names.operation, {names.y, problem.y}, 4, 5);
   bool const has_epilogue =
       problem.direction == ConvolutionDirection::forward || problem.direction == ConvolutionDirection::data;
   if (!has_epilogue && !(problem.epilogue.expression == epilogue::Expression()))
@@ -90,14 +113,14 @@ void validate(ConvolutionProblem const& problem) {
   if (!has_epilogue && problem.db.present())
     check_shape(names.operation, {"db", problem.db}, {problem.y.extent(1)});
   if (problem.direction == ConvolutionDirection::bias) return;
-  check_rank(names.operation, {names.x, problem.x}, 4);
-  check_rank(names.operation, {names.w, problem.w}, 4);
+  check_rank(names.operation, {names.x, problem.x}, problem.y.layout.rank());
+  check_rank(names.operation, {names.w, problem.w}, problem.y.layout.rank());
   check_numbers(problem, names.operation);
   check_channels(problem, names);
-  for (int i = 0; i < 2; ++i) check_image(problem, names, i);
+  check_images(problem, names);
   if (!has_epilogue) return;
   Named const y{names.y, problem.y}, x{names.x, problem.x};
-  check_epilogue(names.operation, problem.epilogue, epilogue::convolution_indices,
+  check_epilogue(names.operation, problem.epilogue, epilogue_indices(problem),
                  problem.direction == ConvolutionDirection::forward ? y : x, false);
 }
 

@@ -33,7 +33,8 @@ TuningLine named_line(Plan<Problem> const& plan) {
   TuningLine line;
   line.problems = plan::measured_class(plan.problem, plan.device.backend);
   if (line.problems.empty())
-    throw Error(ErrorCode::bad_request, "tuning files do not support arrays of pointers or empty products");
+    throw Error(ErrorCode::bad_request,
+                "tuning files do not support arrays of pointers, empty products or volumes");
   line.gpu = plan::device_name(plan.device);
   line.kernel = plan.kernel;
   line.recipe = recipe_of(plan.considered, plan.kernel);

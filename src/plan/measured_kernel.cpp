@@ -135,6 +135,7 @@ std::string taken(Words& words, std::string const& key) {
 
 std::string measured_class(ConvolutionProblem const& problem, Backend backend) {
   auto const& p = problem;
+  if (p.has_depth()) return {};
   return fmt::format(
       "conv backend={} direction={} x={} w={} y={} db={} stride={},{} pad={},{},{},{} dilation={},{} "
       "groups={} "

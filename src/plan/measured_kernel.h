@@ -16,7 +16,7 @@ struct GemmProblem;
 namespace cosmati::plan {
 
 // "conv backend=cpu direction=forward x=f32/nchw/8x3x32x32/16 ...": the operation and the class. Empty:
-// outside every class (arrays of pointers, empty products).
+// outside every class (arrays of pointers, empty products, convolutions of volumes).
 std::string measured_class(ConvolutionProblem const& problem, Backend backend);
 std::string measured_class(GemmProblem const& problem, Backend backend);
 

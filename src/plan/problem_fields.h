@@ -27,6 +27,15 @@ void visit_fields(Self& problem, Visit&& visit) {
   visit("members", problem.members);
 }
 
+// The windows along the depth of volumes.
+template <class Depth, class Visit>
+void visit_depth(Depth& depth, Visit&& visit) {
+  visit("depth_stride", depth.stride);
+  visit("depth_pad_begin", depth.pad_begin);
+  visit("depth_pad_end", depth.pad_end);
+  visit("depth_dilation", depth.dilation);
+}
+
 template <FieldsOf<ConvolutionProblem> Self, class Visit>
 void visit_fields(Self& problem, Visit&& visit) {
   visit("direction", problem.direction);
@@ -40,6 +49,7 @@ void visit_fields(Self& problem, Visit&& visit) {
   visit("dilation", problem.dilation);
   visit("groups", problem.groups);
   visit("epilogue", problem.epilogue);
+  if (problem.has_depth()) visit_depth(problem.depth, visit);
 }
 
 template <FieldsOf<PoolingProblem> Self, class Visit>
@@ -54,6 +64,10 @@ void visit_fields(Self& problem, Visit&& visit) {
   visit("pad_begin", problem.pad_begin);
   visit("pad_end", problem.pad_end);
   visit("dilation", problem.dilation);
+  if (problem.has_depth()) {
+    visit("depth_window", problem.depth.window);
+    visit_depth(problem.depth, visit);
+  }
 }
 
 template <FieldsOf<ActivationProblem> Self, class Visit>

@@ -28,12 +28,19 @@ DataType sum_of(DataType a, DataType b, char const* kernel) {
   return std::string_view(kernel) == "reference" && !is_integer(sum) ? DataType::f64 : sum;
 }
 
+// The number of pixels of an image or volume, or of taps of a filter.
+Index spatial_size(TensorDescription const& tensor) {
+  Index size = 1;
+  for (int d = 2; d < tensor.layout.rank(); ++d) size *= tensor.extent(d);
+  return size;
+}
+
 Index terms_of(ConvolutionProblem const& problem) {
-  Index const taps = problem.w.present() ? problem.w.extent(2) * problem.w.extent(3) : 1;
+  Index const taps = spatial_size(problem.w);
   switch (problem.direction) {
     case ConvolutionDirection::forward: return problem.w.extent(1) * taps;
     case ConvolutionDirection::data: return problem.w.extent(0) / std::max<Index>(1, problem.groups) * taps;
-    default: return problem.y.extent(0) * problem.y.extent(2) * problem.y.extent(3);
+    default: return problem.y.extent(0) * spatial_size(problem.y);
   }
 }
 

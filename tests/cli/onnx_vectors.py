@@ -4,7 +4,7 @@
 usage: onnx_vectors.py COSMATI BACKEND [--data FOLDER] [--only WORD] [--most-products N] [--jobs N]
 needs python3-onnx and libonnx-testdata
 Runs every single-operator case of the operators below, convolutions by every algorithm that supports them if the backend has
-several (cuda, emulator). Left out, by name: cases with three spatial dimensions, and those with more products than N.
+several (cuda, emulator). Left out, by name: cases with more products than N.
 """
 import argparse
 import collections
@@ -226,8 +226,7 @@ RUNNERS = {"Conv": convolution, "ConvTranspose": convolution, "MaxPool": pooling
            "RMSNormalization": rms_norm, "LRN": lrn, "Softmax": softmax,
            "LogSoftmax": softmax, "Gemm": gemm, "MatMul": matmul, **dict.fromkeys(ACTIVATIONS, activation)}
 # Algorithms that must have computed some of the cases, which are small and in f32.
-WITH_CASES = ("implicit_gemm", "direct", "direct_tiled", "unroll_gemm", "depthwise", "winograd")
-SPATIAL = ("Conv", "ConvTranspose", "MaxPool", "AveragePool", "GlobalAveragePool")
+WITH_CASES = ("implicit_gemm", "direct", "direct_tiled", "unroll_gemm", "depthwise", "winograd", "depth_taps")
 
 
 def verdict(case, program):
@@ -267,20 +266,18 @@ def judged(case, program, algorithms):
 
 
 def cases_of(a):
-    """Returns the cases to run, and the names of those skipped: too many dimensions, too large."""
-    cases, deep, large = [], [], []
+    """Returns the cases to run, and the names of those skipped as too large."""
+    cases, large = [], []
     for path in sorted(p for f in FOLDERS for p in glob.glob(f"{a.data}/{f}/*{a.only}*/")):
         model = onnx.load(os.path.join(path, "model.onnx"))
         if [node.op_type in RUNNERS for node in operators(model)] != [True]:
             continue
         case = Case(path.rstrip("/"), model)
-        if case.node.op_type in SPATIAL and case.inputs[0].ndim > 4:
-            deep.append(case.name)
-        elif products_of(case) > a.most_products:
+        if products_of(case) > a.most_products:
             large.append(case.name)
         else:
             cases.append(case)
-    return cases, deep, large
+    return cases, large
 
 
 def main():
@@ -292,7 +289,7 @@ def main():
     parser.add_argument("--most-products", type=float, default=np.inf)
     parser.add_argument("--jobs", type=int, default=1)
     a = parser.parse_args()
-    cases, deep, large = cases_of(a)
+    cases, large = cases_of(a)
     failed, counts = [], collections.Counter()
     with tempfile.TemporaryDirectory() as folder, concurrent.futures.ThreadPoolExecutor(a.jobs) as pool:
         program = Program(a.cosmati, a.backend, folder)
@@ -303,7 +300,6 @@ def main():
             if wrong:
                 failed.append(case.name)
                 print(f"FAIL {case.name}: {wrong}", flush=True)
-    print(f"not run, three spatial dimensions ({len(deep)}): {' '.join(deep)}")
     if large:
         print(f"NOT RUN, more than {a.most_products:g} products ({len(large)}): {' '.join(large)}")
     for name in algorithms:
@@ -313,7 +309,7 @@ def main():
     for name in idle:
         print(f"FAIL {name}: it took no case")
     passed = len(cases) - len(set(failed) - set(idle))
-    print(f"{a.backend}: {passed} passed, {len(failed)} failed, {len(deep) + len(large)} not run")
+    print(f"{a.backend}: {passed} passed, {len(failed)} failed, {len(large)} not run")
     if passed < 100 and not a.only:
         sys.exit(f"only {passed} cases passed of {len(cases)} in {a.data}; expected about 140")
     sys.exit(1 if failed else 0)

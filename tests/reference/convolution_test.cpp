@@ -45,6 +45,29 @@ TEST(ReferenceConvolution, ChapterExample) {
   EXPECT_EQ(values_of(y), (Values{14, 20, 15, 24, 12, 24, 17, 26}));
 }
 
+// Along the depth only: two channels of planes of one pixel, taps at d - 1 and d + 1, every second d.
+TEST(ReferenceConvolution, DepthByHand) {
+  Tensor const x = tensor({1, 2, 5, 1, 1}, {1, 2, 3, 4, 5, 100, 200, 300, 400, 500});
+  Tensor const w = tensor({1, 2, 2, 1, 1}, {10, 1, 2, 3});
+  Tensor y = poisoned({1, 1, 3, 1, 1});
+  ConvolutionProblem problem = problem_of(x, w, y);
+  problem.depth = {2, 1, 1, 2};
+  forward(problem, x, w, y);
+  EXPECT_EQ(values_of(y), (Values{2 + 600, 20 + 4 + 400 + 1200, 40 + 800}));
+}
+
+// A volume that is one plane, and windows of one plane: the convolution of images.
+TEST(ReferenceConvolution, VolumesOfOnePlaneAreImages) {
+  Tensor const x = tensor({1, 1, 2, 3}, {1, 2, 3, 4, 5, 6}), w = tensor({1, 1, 2, 2}, {1, -1, 2, 3});
+  Tensor y = poisoned({1, 1, 1, 2});
+  forward(problem_of(x, w, y), x, w, y);
+  Tensor const deep_x = tensor({1, 1, 1, 2, 3}, {1, 2, 3, 4, 5, 6}),
+               deep_w = tensor({1, 1, 1, 2, 2}, {1, -1, 2, 3});
+  Tensor deep_y = poisoned({1, 1, 1, 1, 2});
+  forward(problem_of(deep_x, deep_w, deep_y), deep_x, deep_w, deep_y);
+  EXPECT_EQ(values_of(y), values_of(deep_y));
+}
+
 TEST(ReferenceConvolution, StridePaddingDilationByHand) {
   Tensor const x = tensor({1, 1, 1, 5}, {1, 2, 3, 4, 5});
   Tensor const w = tensor({1, 1, 1, 2}, {10, 1});

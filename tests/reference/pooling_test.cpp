@@ -51,6 +51,27 @@ TEST(ReferencePooling, DisjointWindows) {
   EXPECT_EQ(values_of(y), (Values{2.5, 1.5}));
 }
 
+// Windows of 2x1x2 in a volume of 3x1x3, one plane apart: the maximum's place is (d*H + h)*W + w.
+TEST(ReferencePooling, DepthByHand) {
+  Tensor const x = tensor({1, 1, 3, 1, 3}, {1, 5, 2, 8, 0, 7, 3, 4, 9});
+  Tensor y = poisoned({1, 1, 2, 1, 2}), indices = poisoned({1, 1, 2, 1, 2}, DataType::s32);
+  PoolingProblem problem = row_problem(PoolingMode::max, x, y, 2);
+  problem.depth.window = 2;
+  problem.indices = indices.description();
+  validate(problem);
+  reference::run(problem, {.x = x.data(), .y = y.data(), .indices = indices.data()});
+  EXPECT_EQ(values_of(y), (Values{8, 7, 8, 9}));
+  EXPECT_EQ(values_of(indices), (Values{3, 5, 3, 8}));
+  problem.indices = {};
+  problem.mode = PoolingMode::average;
+  problem.depth.pad_begin = 1, problem.depth.stride = 2;  // planes -1, 0 and 1, 2
+  forward(problem, x, y);
+  EXPECT_EQ(values_of(y), (Values{3, 3.5, 15.0 / 4, 20.0 / 4}));
+  problem.mode = PoolingMode::average_with_padding;
+  forward(problem, x, y);
+  EXPECT_EQ(values_of(y), (Values{1.5, 1.75, 15.0 / 4, 20.0 / 4}));
+}
+
 TEST(ReferencePooling, PaddingAndRoundingUp) {
   Tensor const x = tensor({1, 1, 1, 5}, {-8, -4, -2, -1, -3});
   Tensor y = poisoned({1, 1, 1, 3});

@@ -45,8 +45,12 @@ def alike(problem, *names):
             raise Refusal(f"PyTorch pads both sides alike, not by {problem[begin]} and {problem[end]}")
 
 
-def in_format(order):
-    return lambda tensors: {k: t.contiguous(memory_format=order) if t.dim() == 4 else t for k, t in tensors.items()}
+def in_format(channels_last):
+    def order(tensor):
+        if not channels_last:
+            return torch.contiguous_format
+        return torch.channels_last if tensor.dim() == 4 else torch.channels_last_3d
+    return lambda tensors: {k: t.contiguous(memory_format=order(t)) if t.dim() in (4, 5) else t for k, t in tensors.items()}
 
 
 # Each of these functions returns a function that prepares a set of inputs before timing, and the function that is timed, which
@@ -58,14 +62,18 @@ def conv(p, inputs):
     if p["epilogue"] or p["direction"] == "bias":
         raise Refusal("PyTorch is timed for convolutions and their gradients with the epilogue acc")
     x, w = p["x"]["extents"], p["w"]["extents"]
-    window = p["stride"], p["pad_begin"], p["dilation"], False, [0, 0], p["groups"]
+    volumes = "depth_stride" in p
+    if volumes and p["depth_pad_begin"] != p["depth_pad_end"]:
+        raise Refusal("PyTorch pads alike at both ends")
+    sides = {name: ([p["depth_" + name]] if volumes else []) + p[name] for name in ("stride", "pad_begin", "dilation")}
+    window = *sides.values(), False, [0] * len(sides["stride"]), p["groups"]
     if p["direction"] == "forward":
         return (lambda s: s), lambda s: (aten.convolution(s["x"], s["w"], None, *window),)
     data = p["direction"] == "data"
 
     def prepare(s):
         other = s["dy"].new_empty(x if data else w)
-        order = torch.channels_last if s["dy"].is_contiguous(memory_format=torch.channels_last) else torch.contiguous_format
+        order = order_of(s["dy"])
         return {**s, "x" if data else "w": other.contiguous(memory_format=order)}
     return prepare, lambda s: (aten.convolution_backward(s["dy"], s["x"], s["w"], None, *window, [data, not data, False])[0 if data else 1],)
 
@@ -74,6 +82,8 @@ def pool(p, inputs):
     alike(p, ("pad_begin", "pad_end"))
     window, stride, pad, dilation = p["window"], p["stride"], p["pad_begin"], p["dilation"]
     largest, extents = p["mode"] == "max", p["y"]["extents"]
+    if len(extents) == 5:
+        raise Refusal("PyTorch is timed for pooling of images")
     if not largest and dilation != [1, 1]:
         raise Refusal("PyTorch's average has no dilation")
     if p["indices"] and p["indices"]["type"] != "s32":
@@ -104,7 +114,8 @@ def pool(p, inputs):
 
 
 def order_of(tensor):
-    return torch.channels_last if tensor.is_contiguous(memory_format=torch.channels_last) else torch.contiguous_format
+    last = torch.channels_last_3d if tensor.dim() == 5 else torch.channels_last
+    return last if tensor.is_contiguous(memory_format=last) else torch.contiguous_format
 
 
 def activation(p, inputs):
@@ -353,7 +364,7 @@ class Problem:
         sets = [inputs] + [{name: self.another(tensor, i) for name, tensor in inputs.items()} for i in range(1, request["sets"])]
         formats = [("", lambda s: s)]  # in its original layout
         if request["subject"] == "conv":
-            formats = [("nhwc", in_format(torch.channels_last)), ("nchw", in_format(torch.contiguous_format))]
+            formats = [("nhwc", in_format(True)), ("nchw", in_format(False))]
         kinds = [("eager", lambda f: f)]
         if self.on_gpu and request["subject"] != "conv" and hasattr(torch, "compile"):
             torch._dynamo.reset()  # torch.compile's recompilation limit is per function, and all problems of a subject share one

@@ -28,8 +28,8 @@ extern "C" {
  *   acc              the accumulator
  *   c                the tensor c of a matrix product
  *   bias[n]          a tensor described in epilogue_tensors, with one dimension per letter in the brackets:
- *                    batch, m, n of a matrix product; n, k, p, q of the output of a convolution, whose
- *                    channels are k
+ *                    batch, m, n of a matrix product; n, k, p, q of the output of a convolution (of
+ *                    volumes n, k, o, p, q), whose channels are k
  *   alpha            any other name: a scalar, passed to run by cosmati_number
  *   store(x, v);     an additional output with the shape of the output, described in epilogue_tensors
  * Operators are + - * / and comparisons; `cosmati list epilogue-functions` lists the functions. Null: "acc".
@@ -92,7 +92,9 @@ COSMATI_API cosmati_status cosmati_grouped_gemm_problem(cosmati_grouped_gemm con
  *   BIAS         db[k] = sum over n, p, q of dy[n, k, p, q]
  *   TRANSPOSED   y[n, k, h, w]  = epilogue(sum over c, r, s of x[n, c, p, q] * w[c, k, r, s])
  * TRANSPOSED is DATA with x and y exchanged; it does not multiply by inserted zeros. Its gradients are
- * FORWARD, for x, and FILTER, with its dy as x. One-dimensional convolutions have extents of 1. */
+ * FORWARD, for x, and FILTER, with its dy as x. One-dimensional convolutions have extents of 1. Of volumes,
+ * x is (N, C, D, H, W), w is (K, C / groups, T, R, S), y is (N, K, O, P, Q), and
+ * d = o*depth_stride + t*depth_dilation - depth_pad_begin. */
 typedef enum cosmati_convolution_direction {
   COSMATI_CONVOLUTION_FORWARD = 0,
   COSMATI_CONVOLUTION_DATA = 1,
@@ -113,6 +115,7 @@ typedef struct cosmati_convolution {
   char const* epilogue;                                     /* for FORWARD, DATA and TRANSPOSED */
   cosmati_named_tensor const* epilogue_tensors;
   size_t epilogue_tensor_count;
+  int64_t depth_stride, depth_pad_begin, depth_pad_end, depth_dilation; /* of volumes; 1, 0, 0, 1 */
 } cosmati_convolution;
 static inline cosmati_convolution cosmati_default_convolution(void) {
   cosmati_convolution convolution;
@@ -120,6 +123,7 @@ static inline cosmati_convolution cosmati_default_convolution(void) {
   convolution.size = sizeof(convolution);
   for (int i = 0; i < 2; ++i) convolution.stride[i] = convolution.dilation[i] = 1;
   convolution.groups = 1;
+  convolution.depth_stride = convolution.depth_dilation = 1;
   return convolution;
 }
 COSMATI_API cosmati_status cosmati_convolution_problem(cosmati_convolution const* convolution,
@@ -133,7 +137,9 @@ COSMATI_API int64_t cosmati_convolution_extent(int64_t input, int64_t filter, in
  *   MAX                    y[n, c, p, q] = max of x[n, c, h, w]; the first maximum counts; NaN is propagated
  *   AVERAGE                their mean
  *   AVERAGE_WITH_PADDING   their sum, divided by the number of taps that lie in the padded image
- * backward: dx from dy; MAX also requires x or indices. dx is overwritten, not added to. */
+ * backward: dx from dy; MAX also requires x or indices. dx is overwritten, not added to. Of volumes,
+ * x is (N, C, D, H, W), y is (N, C, O, P, Q); only the backend reference has their indices, (d*H + h)*W + w
+ * or (t*R + r)*S + s. */
 typedef enum cosmati_direction { COSMATI_FORWARD = 0, COSMATI_BACKWARD = 1 } cosmati_direction;
 typedef enum cosmati_pooling_mode {
   COSMATI_POOLING_MAX = 0,
@@ -150,12 +156,15 @@ typedef struct cosmati_pooling {
   /* (N, C, P, Q), optional, for MAX: s32, h*W + w within the plane, or u8, r*S + s within the window. */
   cosmati_tensor indices;
   int64_t window[2], stride[2], pad_begin[2], pad_end[2], dilation[2]; /* 2, 2, 0, 0, 1 */
+  /* Of volumes; 2, 2, 0, 0, 1. */
+  int64_t depth_window, depth_stride, depth_pad_begin, depth_pad_end, depth_dilation;
 } cosmati_pooling;
 static inline cosmati_pooling cosmati_default_pooling(void) {
   cosmati_pooling pooling;
   memset(&pooling, 0, sizeof(pooling));
   pooling.size = sizeof(pooling);
   for (int i = 0; i < 2; ++i) pooling.window[i] = pooling.stride[i] = 2, pooling.dilation[i] = 1;
+  pooling.depth_window = pooling.depth_stride = 2, pooling.depth_dilation = 1;
   return pooling;
 }
 COSMATI_API cosmati_status cosmati_pooling_problem(cosmati_pooling const* pooling,

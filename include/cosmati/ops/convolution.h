@@ -2,6 +2,7 @@
 #pragma once
 #include <span>
 
+#include "cosmati/epilogue/parse.h"
 #include "cosmati/ops/convolution_recipe.h"
 #include "cosmati/ops/epilogue.h"
 #include "cosmati/ops/operation.h"
@@ -17,6 +18,8 @@ enum class ConvolutionDirection : unsigned char { forward, data, filter, bias };
 //   bias:    db[k] = sum over n, p, q of dy[n, k, p, q]
 // A transposed convolution is the data direction: its input is dy, its output dx. A one-dimensional
 // convolution has extents of 1. In an epilogue, name[k] is indexed by the output channel: k of y, c of dx.
+// In three dimensions, x is (N, C, D, H, W), w is (K, C / groups, T, R, S) and y is (N, K, O, P, Q), all sums
+// also run over t (over o in filter and bias), and d = o*depth.stride + t*depth.dilation - depth.pad_begin.
 // NaN: docs/nonfinite.md.
 struct ConvolutionProblem {
   ConvolutionDirection direction = ConvolutionDirection::forward;
@@ -30,6 +33,14 @@ struct ConvolutionProblem {
   Index dilation[2] = {1, 1};
   Index groups = 1;
   Epilogue epilogue;  // for forward and data; default: acc
+  // The windows along d; used only in three dimensions.
+  struct Depth {
+    Index stride = 1;
+    Index pad_begin = 0, pad_end = 0;  // front, back
+    Index dilation = 1;
+  } depth = {};
+
+  bool has_depth() const { return y.layout.rank() == 5; }
 
   struct Arguments {
     void const* x = nullptr;
@@ -85,6 +96,13 @@ struct RecipeOf<ConvolutionProblem> {
 // Extents of N, C and K may be 0 (an empty sum is 0); the filter must have at least one tap and fit into the
 // padded image.
 void validate(ConvolutionProblem const& problem);  // throws Error(bad_request)
+
+// The index letters of the problem's epilogue: (n, k, p, q), with depth (n, k, o, p, q).
+inline constexpr std::string_view volume_indices[] = {"n", "k", "o", "p", "q"};
+inline std::span<std::string_view const> epilogue_indices(ConvolutionProblem const& problem) {
+  if (problem.has_depth()) return volume_indices;
+  return epilogue::convolution_indices;
+}
 
 // Returns the extent of a convolution's output: floor((input + pads - dilation*(filter - 1) - 1) / stride) +
 // 1, or 0 if the filter does not fit.

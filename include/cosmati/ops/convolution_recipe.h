@@ -11,8 +11,9 @@
 
 namespace cosmati {
 
-// Convolution algorithms: kernels of include/cosmati/conv/; `gemm`, a kernel of include/cosmati/gemm/; and
-// image_slices, which applies another one to some images at a time.
+// Convolution algorithms: kernels of include/cosmati/conv/; `gemm`, a kernel of include/cosmati/gemm/;
+// image_slices, which applies another one to some images at a time; and depth_taps, which applies others to
+// the planes of volumes.
 enum class ConvolutionAlgorithm : unsigned char {
   implicit_gemm,
   direct,
@@ -23,7 +24,8 @@ enum class ConvolutionAlgorithm : unsigned char {
   gemm,
   winograd,
   fft,
-  image_slices
+  image_slices,
+  depth_taps
 };
 
 // The matrix that unroll_gemm writes before the product (cosmati/conv/unroll.h): lines contiguous along
@@ -139,7 +141,8 @@ struct MergedRecipe {
   friend bool operator==(MergedRecipe const&, MergedRecipe const&) = default;
 };
 
-// The recipe of image_slices: one convolution after another, for a number of images at a time.
+// The recipe of image_slices: one convolution after another, for a number of images at a time; of depth_taps,
+// with images = 0: one after another, for each tap along the depth.
 struct SlicesRecipe {
   Index images = 0;
   std::optional<double> max_error;  // of the slices' plans

@@ -19,6 +19,9 @@ PoolingMode parse_pooling_mode(std::string const& name);  // throws Error(bad_re
 // backward distributes dy to dx: to the maximum, or evenly to the taps. dx is overwritten, not added to.
 // indices (optional, max only): s32: h*W + w of the maximum within its image plane; u8: r*S + s within its
 // window. Backward uses the indices if they are given, else x.
+// In three dimensions, x is (N, C, D, H, W), y is (N, C, O, P, Q), and windows have taps (t, r, s) with
+// d = o*depth.stride + t*depth.dilation - depth.pad_begin; indices are then (d*H + h)*W + w or
+// (t*R + r)*S + s.
 struct PoolingProblem {
   Direction direction = Direction::forward;
   PoolingMode mode = PoolingMode::max;
@@ -30,6 +33,15 @@ struct PoolingProblem {
   Index pad_begin[2] = {0, 0};
   Index pad_end[2] = {0, 0};
   Index dilation[2] = {1, 1};
+  // The windows along d; used only in three dimensions.
+  struct Depth {
+    Index window = 1;
+    Index stride = 1;
+    Index pad_begin = 0, pad_end = 0;  // front, back
+    Index dilation = 1;
+  } depth = {};
+
+  bool has_depth() const { return y.layout.rank() == 5; }
 
   struct Arguments {
     void const* x = nullptr;

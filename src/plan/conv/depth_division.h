@@ -1,0 +1,53 @@
+// A convolution of volumes as convolutions of planes: which planes, with which tap along the depth, and where
+// their sums lie.
+#pragma once
+#include <optional>
+#include <vector>
+
+#include "cosmati/ops/convolution.h"
+#include "cosmati/ops/elementwise.h"
+#include "cosmati/ops/elementwise_expression.h"
+
+namespace cosmati::plan {
+
+// A tensor of planes, or of a filter's tap: where the first batch and each next one begin, in bytes.
+struct PlaneView {
+  TensorDescription tensor;
+  Index base = 0, next = 0;
+};
+
+// The tap `tap` along the depth of a filter.
+PlaneView tap_of(TensorDescription const& filter, Index tap);
+
+// A convolution of planes, run once for each batch.
+struct PlanePart {
+  ConvolutionProblem problem;
+  PlaneView x, w, y;
+  Index batches = 1;
+  Index tap = 0;
+  bool adds = false;  // to what the result holds
+};
+
+// What a plan consists of, apart from the plans of the parts.
+struct PlaneDivision {
+  std::vector<PlanePart> parts;
+  std::vector<Index> first_of;                 // filter gradient: first batch of each tap, and their number
+  TensorDescription sums;                      // in the workspace, behind what the parts use; may be absent
+  std::optional<ElementwiseProblem> epilogue;  // from the sums to the result
+  std::size_t sum_bytes() const;               // of `sums`, padded
+};
+
+// Nothing for a bias gradient and for empty results.
+PlaneDivision division_of(ConvolutionProblem const& problem, bool batch_invariant);
+
+// dw[:, :, part.tap] as a sum of partial gradients, and db.
+ReduceProblem sum_of_tap(ConvolutionProblem const& problem, PlanePart const& part);
+ReduceProblem sum_for_bias(ConvolutionProblem const& problem);
+
+// Buffers in the workspace are aligned for every backend.
+inline constexpr std::size_t part_alignment = 256;
+constexpr std::size_t padded_bytes(std::size_t bytes) {
+  return (bytes + part_alignment - 1) / part_alignment * part_alignment;
+}
+
+}  // namespace cosmati::plan

@@ -1,0 +1,14 @@
+// Convolutions of volumes, (N, C, D, H, W), as convolutions of their planes: one for each tap along the
+// depth, added in f32 (f64, s32). Any kernel of the backend computes them.
+#pragma once
+#include "cosmati/ops/convolution.h"
+
+namespace cosmati::plan {
+
+// On all backends; computes the bias gradient as well.
+Candidate<ConvolutionProblem> depth_taps_candidate();
+
+// The plan of the convolution of planes with the most products.
+Plan<ConvolutionProblem> plan_of_planes(Plan<ConvolutionProblem> const& plan);
+
+}  // namespace cosmati::plan
