@@ -12,10 +12,11 @@ namespace {
 // A product with fewer multiply-adds than this takes less time than synchronizing a team of threads.
 constexpr double small_work = 4e6;
 
-bool is_small(GemmProblem const& member) {
-  return static_cast<double>(member.m()) * static_cast<double>(member.n()) * static_cast<double>(member.k()) <
-         small_work;
+double work_of(GemmProblem const& member) {
+  return static_cast<double>(member.m()) * static_cast<double>(member.n()) * static_cast<double>(member.k());
 }
+
+bool is_small(GemmProblem const& member) { return work_of(member) < small_work; }
 
 // True for members that are planned for one thread and run concurrently.
 bool side_by_side(GemmProblem const& member, Device const& device) {
@@ -49,7 +50,9 @@ class EachMember final : public Kernel<GroupedGemmProblem> {
       auto const one = plan_of(members[i], device_, plan.batch_invariant);
       workspaces_.add(members[i], device_, one.workspace_bytes);
       prepared_.push_back(cosmati::prepare(one));
-      (side_by_side(members[i], device_) ? small_ : others_).push_back(i);
+      bool const small = side_by_side(members[i], device_);
+      (small ? small_ : others_).push_back(i);
+      if (small) all_small_work_ += work_of(members[i]);
     }
   }
 
@@ -60,10 +63,13 @@ class EachMember final : public Kernel<GroupedGemmProblem> {
   }
 
  private:
-  // Each thread takes the next unprocessed member.
+  // Each thread takes the next unprocessed member; one thread takes all if they are little work together.
   void run_small(GroupedGemmProblem::Arguments const& arguments, std::byte* workspace) const {
     std::atomic<std::size_t> next{0};
-    int const threads = static_cast<int>(std::min(small_.size(), static_cast<std::size_t>(device_.threads)));
+    int const threads =
+        all_small_work_ < small_work
+            ? 1
+            : static_cast<int>(std::min(small_.size(), static_cast<std::size_t>(device_.threads)));
     cpu::parallel_parts(threads, [&](int part, int) {
       cpu::ThreadCount const one(1);
       std::byte* const own = workspace + static_cast<std::size_t>(part) * workspaces_.of_thread;
@@ -76,6 +82,7 @@ class EachMember final : public Kernel<GroupedGemmProblem> {
   Workspaces workspaces_;
   std::vector<Prepared<GemmProblem>> prepared_;
   std::vector<std::size_t> small_, others_;
+  double all_small_work_ = 0;
 };
 
 // The slowdown by the power limit when tensor cores are busy for so long, as in the model of

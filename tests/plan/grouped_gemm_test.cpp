@@ -116,6 +116,13 @@ TEST(GroupedGemm, EveryBackendGivesWhatTheReferenceGives) {
     }
 }
 
+// Together they are enough work to be divided among threads.
+TEST(GroupedGemm, ManySmallMembersOnTheProcessor) {
+  std::vector<Extents> sizes;
+  for (Index i = 0; i < 24; ++i) sizes.push_back({60 + i % 3, 64, 56 + i});
+  expect_like_reference(group_of(DataType::f32, sizes, "nt", "acc + bias[n]"), Backend::cpu);
+}
+
 TEST(GroupedGemm, EveryFamilyOfTheEmulator) {
   for (std::string const expression : {"acc", "relu(alpha * acc + bias[n])"}) {
     GroupedGemmProblem const singles = group_of(DataType::f32, mixed, "tn", expression);
