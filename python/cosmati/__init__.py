@@ -25,13 +25,14 @@ Threads
     Functions may be called from any number of threads concurrently; the GIL is released while a plan is made and while the CPU
     computes. A process may fork as long as it has not used a GPU.
 """
-from ._convolutions import (avg_pool2d, conv2d, conv2d_input_grad, conv2d_weight_grad, conv_transpose2d, max_pool2d,
-                            plan_conv2d)
+from ._convolutions import (avg_pool2d, avg_pool3d, conv2d, conv2d_input_grad, conv2d_weight_grad, conv3d, conv3d_input_grad,
+                            conv3d_weight_grad, conv_transpose2d, conv_transpose3d, max_pool2d, max_pool3d, plan_conv2d)
 from . import _layers
 from ._layers import *
 from ._native import NotAvailableError, version as __version__
 from ._plan import Plan
 from ._products import gemm, grouped_gemm, plan_gemm
 
-__all__ = sorted(["NotAvailableError", "Plan", "avg_pool2d", "conv2d", "conv2d_input_grad", "conv2d_weight_grad", "conv_transpose2d",
-                  "gemm", "grouped_gemm", "max_pool2d", "plan_conv2d", "plan_gemm", *_layers.__all__])
+__all__ = sorted(["NotAvailableError", "Plan", "avg_pool2d", "avg_pool3d", "conv2d", "conv2d_input_grad", "conv2d_weight_grad",
+                  "conv3d", "conv3d_input_grad", "conv3d_weight_grad", "conv_transpose2d", "conv_transpose3d",
+                  "gemm", "grouped_gemm", "max_pool2d", "max_pool3d", "plan_conv2d", "plan_gemm", *_layers.__all__])

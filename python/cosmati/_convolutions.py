@@ -1,4 +1,4 @@
-"""Convolutions and pooling of images (N, C, H, W) with any strides."""
+"""Convolutions and pooling of images (N, C, H, W) and volumes (N, C, D, H, W) with any strides."""
 import operator
 
 from . import _native
@@ -9,25 +9,28 @@ FORWARD, DATA, FILTER, TRANSPOSED = 0, 1, 2, 4  # cosmati_convolution_direction
 MAX, AVERAGE, AVERAGE_WITH_PADDING = 0, 1, 2  # cosmati_pooling_mode
 
 
-def pair(value, name):
-    """Returns (vertical, horizontal) from one or two numbers."""
-    values = (value, value) if hasattr(value, "__index__") else tuple(value)
-    if len(values) != 2:
-        raise ValueError(f"{name} = {value}; expected a number, or two: vertical and horizontal")
+def numbers(value, name, count):
+    """Returns a tuple of `count` numbers from one number, or from one for each dimension."""
+    values = (value,) * count if hasattr(value, "__index__") else tuple(value)
+    if len(values) != count:
+        each = "two: vertical and horizontal" if count == 2 else "three: along depth, height and width"
+        raise ValueError(f"{name} = {value}; expected a number, or {each}")
     return tuple(operator.index(one) for one in values)
 
 
-def image_shape(array, name):
+def image_shape(array, name, dimensions=2):
     shape = _native.describe(array, name)[1]
-    if len(shape) != 4:
-        raise ValueError(f"{name} has {len(shape)} dimensions; expected 4: (N, C, H, W) of images, (K, C, R, S) of filters")
+    if len(shape) != dimensions + 2:
+        meaning = "(N, C, H, W) of images, (K, C, R, S) of filters" if dimensions == 2 else \
+            "(N, C, D, H, W) of volumes, (K, C, T, R, S) of filters"
+        raise ValueError(f"{name} has {len(shape)} dimensions; expected {dimensions + 2}: {meaning}")
     return shape
 
 
 def extents(sizes, window, stride, padding, dilation, ceil_mode=False):
-    """(P, Q) of (H, W)."""
+    """(P, Q) of (H, W), or (O, P, Q) of (D, H, W)."""
     result = []
-    for i in range(2):
+    for i in range(len(sizes)):
         if stride[i] < 1:
             raise ValueError(f"stride = {stride}; expected 1 or more")
         reach = sizes[i] + 2 * padding[i] - dilation[i] * (window[i] - 1) - 1
@@ -38,9 +41,22 @@ def extents(sizes, window, stride, padding, dilation, ceil_mode=False):
     return tuple(result)
 
 
-def geometry(stride, padding, dilation):
-    padding = pair(padding, "padding")
-    return {"stride": pair(stride, "stride"), "pad_begin": padding, "pad_end": padding, "dilation": pair(dilation, "dilation")}
+class Geometry:
+    """Windows over `dimensions` dimensions of an image or volume; `fields` are those of the problem."""
+
+    def __init__(self, dimensions, stride, padding, dilation):
+        self.dimensions = dimensions
+        self.stride = numbers(stride, "stride", dimensions)
+        self.padding = numbers(padding, "padding", dimensions)
+        self.dilation = numbers(dilation, "dilation", dimensions)
+        self.fields = {"stride": self.stride[-2:], "pad_begin": self.padding[-2:], "pad_end": self.padding[-2:],
+                       "dilation": self.dilation[-2:]}
+        if dimensions == 3:
+            self.fields.update(depth_stride=self.stride[0], depth_pad_begin=self.padding[0], depth_pad_end=self.padding[0],
+                               depth_dilation=self.dilation[0])
+
+    def outputs(self, sizes, window, ceil_mode=False):
+        return extents(sizes, window, self.stride, self.padding, self.dilation, ceil_mode)
 
 
 def with_bias(bias, epilogue, operands):
@@ -60,13 +76,38 @@ def run(fields, y, shape, like, epilogue, operands, mode, argument="y"):
     return result if y is not None else finished(like, result)
 
 
-def forward(mode, x, w, bias, stride, padding, dilation, groups, epilogue, out, operands):
-    fields = {"direction": FORWARD, "x": x, "w": w, "groups": groups, **geometry(stride, padding, dilation)}
-    n, _, *sizes = image_shape(x, "x")
-    k, _, *window = image_shape(w, "w")
-    shape = (n, k, *extents(sizes, window, fields["stride"], fields["pad_begin"], fields["dilation"]))
+def forward(mode, x, w, bias, stride, padding, dilation, groups, epilogue, out, operands, dimensions=2):
+    geometry = Geometry(dimensions, stride, padding, dilation)
+    fields = {"direction": FORWARD, "x": x, "w": w, "groups": groups, **geometry.fields}
+    n, _, *sizes = image_shape(x, "x", dimensions)
+    k, _, *window = image_shape(w, "w", dimensions)
     epilogue, operands = with_bias(bias, epilogue, operands)
-    return run(fields, out, shape, x, epilogue, operands, mode, "=y")
+    return run(fields, out, (n, k, *geometry.outputs(sizes, window)), x, epilogue, operands, mode, "=y")
+
+
+def transposed(x, w, bias, stride, padding, output_padding, groups, dilation, epilogue, out, operands, dimensions):
+    geometry = Geometry(dimensions, stride, padding, dilation)
+    fields = {"direction": TRANSPOSED, "x": x, "w": w, "groups": groups, **geometry.fields}
+    n, _, *sizes = image_shape(x, "x", dimensions)
+    _, k, *window = image_shape(w, "w", dimensions)
+    more = numbers(output_padding, "output_padding", dimensions)
+    for i in range(dimensions):
+        if not 0 <= more[i] < max(geometry.stride[i], geometry.dilation[i]):
+            raise ValueError(f"output_padding = {output_padding}; expected 0 or more, and less than the stride or the dilation")
+    shape = (n, k * groups, *((sizes[i] - 1) * geometry.stride[i] - 2 * geometry.padding[i]
+                              + geometry.dilation[i] * (window[i] - 1) + more[i] + 1 for i in range(dimensions)))
+    epilogue, operands = with_bias(bias, epilogue, operands)
+    return run(fields, out, shape, x, epilogue, operands, None, "=y")
+
+
+def input_grad(input_size, w, dy, stride, padding, dilation, groups, epilogue, out, operands, dimensions):
+    fields = {"direction": DATA, "w": w, "y:dy": dy, "groups": groups, **Geometry(dimensions, stride, padding, dilation).fields}
+    return run(fields, out, tuple(input_size), dy, epilogue, operands, None, "=x:dx")
+
+
+def weight_grad(x, weight_size, dy, stride, padding, dilation, groups, out, dimensions):
+    fields = {"direction": FILTER, "x": x, "y:dy": dy, "groups": groups, **Geometry(dimensions, stride, padding, dilation).fields}
+    return run(fields, out, tuple(weight_size), x, None, {}, None, "=w:dw")
 
 
 def conv2d(x, w, bias=None, stride=1, padding=0, dilation=1, groups=1, *, epilogue=None, out=None, **operands):
@@ -141,17 +182,7 @@ def conv_transpose2d(x, w, bias=None, stride=1, padding=0, output_padding=0, gro
     >>> conv_transpose2d(x, numpy.ones((1, 1, 1, 2), numpy.float32), stride=2)[0, 0]
     array([[1., 1., 2., 2.]], dtype=float32)
     """
-    fields = {"direction": TRANSPOSED, "x": x, "w": w, "groups": groups, **geometry(stride, padding, dilation)}
-    n, _, *sizes = image_shape(x, "x")
-    _, k, *window = image_shape(w, "w")
-    more = pair(output_padding, "output_padding")
-    for i in range(2):
-        if not 0 <= more[i] < max(fields["stride"][i], fields["dilation"][i]):
-            raise ValueError(f"output_padding = {output_padding}; expected 0 or more, and less than the stride or the dilation")
-    shape = (n, k * groups, *((sizes[i] - 1) * fields["stride"][i] - 2 * fields["pad_begin"][i]
-                              + fields["dilation"][i] * (window[i] - 1) + more[i] + 1 for i in range(2)))
-    epilogue, operands = with_bias(bias, epilogue, operands)
-    return run(fields, out, shape, x, epilogue, operands, None, "=y")
+    return transposed(x, w, bias, stride, padding, output_padding, groups, dilation, epilogue, out, operands, 2)
 
 
 def conv2d_input_grad(input_size, w, dy, stride=1, padding=0, dilation=1, groups=1, *, epilogue=None, out=None, **operands):
@@ -177,8 +208,7 @@ def conv2d_input_grad(input_size, w, dy, stride=1, padding=0, dilation=1, groups
            [2., 4., 2.],
            [1., 2., 1.]], dtype=float32)
     """
-    fields = {"direction": DATA, "w": w, "y:dy": dy, "groups": groups, **geometry(stride, padding, dilation)}
-    return run(fields, out, tuple(input_size), dy, epilogue, operands, None, "=x:dx")
+    return input_grad(input_size, w, dy, stride, padding, dilation, groups, epilogue, out, operands, 2)
 
 
 def conv2d_weight_grad(x, weight_size, dy, stride=1, padding=0, dilation=1, groups=1, *, out=None):
@@ -202,16 +232,17 @@ def conv2d_weight_grad(x, weight_size, dy, stride=1, padding=0, dilation=1, grou
     array([[ 8., 12.],
            [20., 24.]], dtype=float32)
     """
-    fields = {"direction": FILTER, "x": x, "y:dy": dy, "groups": groups, **geometry(stride, padding, dilation)}
-    return run(fields, out, tuple(weight_size), x, None, {}, None, "=w:dw")
+    return weight_grad(x, weight_size, dy, stride, padding, dilation, groups, out, 2)
 
 
-def pool(mode, x, kernel_size, stride, padding, dilation, ceil_mode, return_indices, out):
-    window = pair(kernel_size, "kernel_size")
-    fields = {"mode": mode, "window": window, "x": x,
-              **geometry(kernel_size if stride is None else stride, padding, dilation)}
-    n, c, *sizes = image_shape(x, "x")
-    shape = (n, c, *extents(sizes, window, fields["stride"], fields["pad_begin"], fields["dilation"], ceil_mode))
+def pool(mode, x, kernel_size, stride, padding, dilation, ceil_mode, return_indices, out, dimensions=2):
+    window = numbers(kernel_size, "kernel_size", dimensions)
+    geometry = Geometry(dimensions, kernel_size if stride is None else stride, padding, dilation)
+    fields = {"mode": mode, "window": window[-2:], "x": x, **geometry.fields}
+    if dimensions == 3:
+        fields["depth_window"] = window[0]
+    n, c, *sizes = image_shape(x, "x", dimensions)
+    shape = (n, c, *geometry.outputs(sizes, window, ceil_mode))
     y = out if out is not None else _native.empty(x, shape, None)
     fields["=y"] = y
     if return_indices:
@@ -268,3 +299,79 @@ def avg_pool2d(x, kernel_size, stride=None, padding=0, ceil_mode=False, count_in
     """
     mode = AVERAGE_WITH_PADDING if count_include_pad else AVERAGE
     return pool(mode, x, kernel_size, stride, padding, 1, ceil_mode, False, out)
+
+
+def conv3d(x, w, bias=None, stride=1, padding=0, dilation=1, groups=1, *, epilogue=None, out=None, **operands):
+    """conv2d of volumes: y[n, k, o, p, q] = epilogue(sum over c, t, r, s of x[n, c, d, h, w] * w[k, c, t, r, s] + bias[k]).
+
+    Args:
+        x: (N, C, D, H, W), of any strides.
+        w: (K, C / groups, T, R, S).
+        stride, padding, dilation: a number, or three: along depth, height and width.
+        out: (N, K, O, P, Q).
+
+    All else is as in conv2d; an epilogue names indices n, k, o, p, q.
+
+    >>> import numpy
+    >>> x = numpy.arange(8, dtype=numpy.float32).reshape(1, 1, 2, 2, 2)
+    >>> conv3d(x, numpy.ones((1, 1, 2, 1, 2), numpy.float32))[0, 0, 0]
+    array([[10.],
+           [18.]], dtype=float32)
+    """
+    return forward(None, x, w, bias, stride, padding, dilation, groups, epilogue, out, operands, 3)
+
+
+def conv_transpose3d(x, w, bias=None, stride=1, padding=0, output_padding=0, groups=1, dilation=1, *, epilogue=None, out=None,
+                     **operands):
+    """conv_transpose2d of volumes: x is (N, C, O, P, Q), w is (C, K / groups, T, R, S), the result (N, K, D, H, W).
+
+    >>> import numpy
+    >>> conv_transpose3d(numpy.ones((1, 1, 1, 1, 2), numpy.float32), numpy.ones((1, 1, 2, 1, 1), numpy.float32)).shape
+    (1, 1, 2, 1, 2)
+    """
+    return transposed(x, w, bias, stride, padding, output_padding, groups, dilation, epilogue, out, operands, 3)
+
+
+def conv3d_input_grad(input_size, w, dy, stride=1, padding=0, dilation=1, groups=1, *, epilogue=None, out=None, **operands):
+    """conv3d's gradient for its input, (N, C, D, H, W); all else is as in conv2d_input_grad.
+
+    >>> import numpy
+    >>> ones = numpy.ones((1, 1, 2, 1, 1), numpy.float32)
+    >>> conv3d_input_grad((1, 1, 3, 1, 1), ones, ones).ravel()
+    array([1., 2., 1.], dtype=float32)
+    """
+    return input_grad(input_size, w, dy, stride, padding, dilation, groups, epilogue, out, operands, 3)
+
+
+def conv3d_weight_grad(x, weight_size, dy, stride=1, padding=0, dilation=1, groups=1, *, out=None):
+    """conv3d's gradient for its filters, (K, C / groups, T, R, S); all else is as in conv2d_weight_grad.
+
+    >>> import numpy
+    >>> x = numpy.arange(3, dtype=numpy.float32).reshape(1, 1, 3, 1, 1)
+    >>> conv3d_weight_grad(x, (1, 1, 2, 1, 1), numpy.ones((1, 1, 2, 1, 1), numpy.float32)).ravel()
+    array([1., 3.], dtype=float32)
+    """
+    return weight_grad(x, weight_size, dy, stride, padding, dilation, groups, out, 3)
+
+
+def max_pool3d(x, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False, *, out=None):
+    """max_pool2d of volumes (N, C, D, H, W); kernel_size, stride, padding and dilation are a number, or three.
+
+    return_indices is supported by the reference alone, which computes it on the host: (d*H + h)*W + w of the first maximum.
+
+    >>> import numpy
+    >>> max_pool3d(numpy.arange(8, dtype=numpy.float32).reshape(1, 1, 2, 2, 2), 2).ravel()
+    array([7.], dtype=float32)
+    """
+    return pool(MAX, x, kernel_size, stride, padding, dilation, ceil_mode, return_indices, out, 3)
+
+
+def avg_pool3d(x, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True, *, out=None):
+    """avg_pool2d of volumes (N, C, D, H, W); kernel_size, stride and padding are a number, or three.
+
+    >>> import numpy
+    >>> avg_pool3d(numpy.arange(8, dtype=numpy.float32).reshape(1, 1, 2, 2, 2), 2).ravel()
+    array([3.5], dtype=float32)
+    """
+    mode = AVERAGE_WITH_PADDING if count_include_pad else AVERAGE
+    return pool(mode, x, kernel_size, stride, padding, 1, ceil_mode, False, out, 3)

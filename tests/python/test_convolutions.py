@@ -92,7 +92,70 @@ def test_pooling(geometry):
         np.testing.assert_allclose(mean[n, c, p, q], seen.sum() / taps_in_padded, rtol=1e-5, atol=1e-6)
 
 
+VOLUMES = [dict(), dict(stride=(2, 1, 2), padding=(1, 0, 1)), dict(stride=2, padding=(2, 1, 0), dilation=(2, 1, 1), groups=2)]
+
+
+def triple(value):
+    return value if isinstance(value, tuple) else (value,) * 3
+
+
+def taps_of_volumes(x, w, y, stride=1, padding=0, dilation=1, groups=1):
+    """As taps, of shapes (N, C, D, H, W)."""
+    stride, padding, dilation = triple(stride), triple(padding), triple(dilation)
+    for n, k, *at in itertools.product(*map(range, y)):
+        for c, *tap in itertools.product(*map(range, w[1:])):
+            place = tuple(at[i] * stride[i] - padding[i] + tap[i] * dilation[i] for i in range(3))
+            if all(0 <= place[i] < x[2 + i] for i in range(3)):
+                yield (n, k // (w[0] // groups) * w[1] + c, *place), (k, c, *tap), (n, k, *at)
+
+
+@pytest.mark.parametrize("geometry", VOLUMES)
+def test_volumes(geometry):
+    x, w, bias = integers(2, 4, 5, 4, 5), integers(4, 4 // geometry.get("groups", 1), 2, 3, 2), integers(4)
+    y = cosmati.conv3d(x, w, bias, **geometry)
+    dy = integers(*y.shape)
+    expected, dx, dw = np.zeros_like(y) + bias[:, None, None, None], np.zeros_like(x), np.zeros_like(w)
+    for i, j, k in taps_of_volumes(x.shape, w.shape, y.shape, **geometry):
+        expected[k] += x[i] * w[j]
+        dx[i] += dy[k] * w[j]
+        dw[j] += dy[k] * x[i]
+    assert (y == expected).all()
+    assert (cosmati.conv3d_input_grad(x.shape, w, dy, **geometry) == dx).all()
+    assert (cosmati.conv3d_weight_grad(x, w.shape, dy, **geometry) == dw).all()
+    rest = integers(*y.shape)
+    assert (cosmati.conv3d(x, w, bias, epilogue="relu(acc + bias[k]) + r[n, k, o, p, q]", r=rest, **geometry)
+            == np.maximum(expected, 0) + rest).all()
+
+
+def test_transposed_volumes():
+    x, w = integers(1, 2, 3, 2, 3), integers(2, 3, 2, 2, 1)
+    y = cosmati.conv_transpose3d(x, w, stride=(2, 1, 2), output_padding=(1, 0, 0))
+    assert y.shape == (1, 3, 7, 3, 5)
+    expected = np.zeros_like(y)
+    for i, j, k in taps_of_volumes(y.shape, w.shape, x.shape, stride=(2, 1, 2)):
+        expected[i] += x[k] * w[j]
+    assert (y == expected).all()
+
+
+def test_pooling_of_volumes():
+    x = RANDOM.normal(size=(2, 3, 5, 6, 7)).astype(np.float32)
+    window, stride, padding = (2, 3, 2), (1, 2, 2), (1, 0, 1)
+    y = cosmati.max_pool3d(x, window, stride, padding)
+    mean = cosmati.avg_pool3d(x, window, stride, padding, count_include_pad=False)
+    placed, indices = cosmati.max_pool3d(x, window, stride, padding, return_indices=True)
+    assert y.shape == mean.shape == (2, 3, 6, 2, 4) and (placed == y).all()
+    for n, c, *at in itertools.product(*map(range, y.shape)):
+        first = [at[i] * stride[i] - padding[i] for i in range(3)]
+        seen = x[(n, c, *(slice(max(f, 0), f + w) for f, w in zip(first, window)))]
+        assert y[(n, c, *at)] == seen.max() == x[n, c].ravel()[indices[(n, c, *at)]]
+        np.testing.assert_allclose(mean[(n, c, *at)], seen.mean(), rtol=1e-5, atol=1e-6)
+
+
 def test_errors():
+    with pytest.raises(ValueError, match="expected 5"):
+        cosmati.conv3d(integers(1, 2, 4, 4), integers(3, 2, 3, 3))
+    with pytest.raises(ValueError, match="stride = .*three"):
+        cosmati.conv3d(integers(1, 2, 4, 4, 4), integers(3, 2, 3, 3, 3), stride=(1, 2))
     x, w = integers(1, 2, 4, 4), integers(3, 2, 3, 3)
     for call, words in ((lambda: cosmati.conv2d(x[0], w), "3 dimensions"), (lambda: cosmati.conv2d(x, w, stride=0), "stride"),
                         (lambda: cosmati.conv2d(x, w, padding=(1, 2, 3)), "padding"),
