@@ -16,7 +16,7 @@ namespace {
 
 using Problem = ConvolutionProblem;
 
-constexpr std::size_t most_parts = 1000;
+constexpr std::size_t max_parts = 1000;
 
 // No transforms: the bounds of verification are those of sums.
 PlanOptions options_of_part(Problem const& problem, Device const& device, std::size_t workspace_bytes,
@@ -161,9 +161,9 @@ Offer<Problem> depth_taps(Problem const& problem, Device const& device, PlanOpti
         max_elementwise_operands, max_elementwise_stores);
   if (!offer.refusal.empty()) return offer;
   PlaneDivision const division = division_of(problem, options.batch_invariant);
-  if (division.parts.size() > most_parts) {
+  if (division.parts.size() > max_parts) {
     offer.refusal = fmt::format("needs {} convolutions of planes that differ; at most {}",
-                                division.parts.size(), most_parts);
+                                division.parts.size(), max_parts);
     return offer;
   }
   std::size_t const left = options.max_workspace - std::min(division.sum_bytes(), options.max_workspace);
