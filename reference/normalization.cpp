@@ -88,15 +88,14 @@ void backward(BatchNormProblem const& problem, BatchNormProblem::Arguments const
   }
 }
 
-// Calls visit(position, parameter position) for each element of a row.
+// Calls visit(position) for each element of a row.
 template <class Visit>
-void for_each_in_row(RowNormProblem const& problem, Position row, Visit const& visit) {
-  int const rank = problem.x.layout.rank(), axis = problem.axis;
-  Shape shape;
-  for (int d = axis; d < rank; ++d) shape[shape.rank++] = problem.x.extent(d);
-  for_each_index(shape, [&](Position const& parameter) {
-    for (int d = axis; d < rank; ++d) row[d] = parameter[d - axis];
-    visit(static_cast<Position const&>(row), parameter);
+void for_each_in_row(RowNormProblem const& problem, Position const& row, Visit const& visit) {
+  Shape shape = problem.x.shape();
+  for (int d = 0; d < problem.axis; ++d) shape[d] = 1;
+  for_each_index(shape, [&](Position at) {
+    for (int d = 0; d < problem.axis; ++d) at[d] = row[d];
+    visit(static_cast<Position const&>(at));
   });
 }
 
@@ -116,15 +115,13 @@ void normalize_rows(RowNormProblem const& problem, RowNormProblem::Arguments con
   double const count = static_cast<double>(problem.x.layout.size() / std::max<Index>(rows.size(), 1));
   for_each_index(rows, [&](Position const& row) {
     double sum = 0, squares = 0;
-    if (problem.centered())
-      for_each_in_row(problem, row, [&](Position const& at, Position const&) { sum += x(at); });
+    if (problem.centered()) for_each_in_row(problem, row, [&](Position const& at) { sum += x(at); });
     double const mean = sum / count;
-    for_each_in_row(problem, row,
-                    [&](Position const& at, Position const&) { squares += (x(at) - mean) * (x(at) - mean); });
+    for_each_in_row(problem, row, [&](Position const& at) { squares += (x(at) - mean) * (x(at) - mean); });
     double const inverse = 1 / std::sqrt(squares / count + problem.epsilon);
-    for_each_in_row(problem, row, [&](Position const& at, Position const& parameter) {
-      y(at) = (x(at) - mean) * inverse * (problem.weight.present() ? weight(parameter) : 1) +
-              (problem.bias.present() ? bias(parameter) : 0);
+    for_each_in_row(problem, row, [&](Position const& at) {
+      y(at) = (x(at) - mean) * inverse * (problem.weight.present() ? weight(at) : 1) +
+              (problem.bias.present() ? bias(at) : 0);
     });
     if (!problem.statistics.present()) return;
     if (problem.centered()) saved_mean(row) = mean;
@@ -142,31 +139,30 @@ void normalize_rows_backward(RowNormProblem const& problem, RowNormProblem::Argu
       dbias(problem.dbias, arguments.dbias);
   Shape const rows = rows_of(problem);
   double const count = static_cast<double>(problem.x.layout.size() / std::max<Index>(rows.size(), 1));
-  auto const u = [&](Position const& at, Position const& row) {
-    return (x(at) - (problem.centered() ? mean(row) : 0)) * inverse(row);
+  auto const u = [&](Position const& at) {
+    return (x(at) - (problem.centered() ? mean(at) : 0)) * inverse(at);
   };
-  auto const g = [&](Position const& at, Position const& parameter) {
-    return dy(at) * (problem.weight.present() ? weight(parameter) : 1);
-  };
+  auto const g = [&](Position const& at) { return dy(at) * (problem.weight.present() ? weight(at) : 1); };
   for_each_index(rows, [&](Position const& row) {
     double sum = 0, sum_with_u = 0;
-    for_each_in_row(problem, row, [&](Position const& at, Position const& parameter) {
-      if (problem.centered()) sum += g(at, parameter);
-      sum_with_u += g(at, parameter) * u(at, row);
+    for_each_in_row(problem, row, [&](Position const& at) {
+      if (problem.centered()) sum += g(at);
+      sum_with_u += g(at) * u(at);
     });
-    for_each_in_row(problem, row, [&](Position const& at, Position const& parameter) {
-      dx(at) = inverse(row) * (g(at, parameter) - sum / count - u(at, row) * (sum_with_u / count));
+    for_each_in_row(problem, row, [&](Position const& at) {
+      dx(at) = inverse(row) * (g(at) - sum / count - u(at) * (sum_with_u / count));
     });
   });
   // One parameter at a time, so that each of its sums is in double precision.
   if (!problem.dweight.present() && !problem.dbias.present()) return;
-  for_each_in_row(problem, {}, [&](Position const& first, Position const& parameter) {
+  Shape parameters = x.shape(), others = x.shape();
+  for (int d = 0; d < x.shape().rank; ++d) (problem.has_parameters_along(d) ? others : parameters)[d] = 1;
+  for_each_index(parameters, [&](Position const& parameter) {
     double sum = 0, sum_with_u = 0;
-    for_each_index(rows, [&](Position const& row) {
-      Position at = first;
-      for (int d = 0; d < problem.axis; ++d) at[d] = row[d];
+    for_each_index(others, [&](Position at) {
+      for (int d = 0; d < x.shape().rank; ++d) at[d] += parameter[d];
       sum += dy(at);
-      sum_with_u += dy(at) * u(at, row);
+      sum_with_u += dy(at) * u(at);
     });
     if (problem.dweight.present()) dweight(parameter) = sum_with_u;
     if (problem.dbias.present()) dbias(parameter) = sum;
@@ -219,8 +215,8 @@ void run(BatchNormProblem const& problem, BatchNormProblem::Arguments const& arg
 
 template <>
 void run(RowNormProblem const& problem, RowNormProblem::Arguments const& arguments) {
-  problem.direction == Direction::forward ? normalize_rows(problem, arguments)
-                                          : normalize_rows_backward(problem, arguments);
+  problem.direction == Direction::forward ? normalize_rows(in_rows(problem), arguments)
+                                          : normalize_rows_backward(in_rows(problem), arguments);
 }
 
 template <>

@@ -148,4 +148,15 @@ Window read_window(WindowText const& text, int spatial, SideNumbers const& input
   return result;
 }
 
+TensorFormat format_of(std::string const& layout) {
+  return layout.empty() ? TensorFormat::nchw : parse_format(layout, "--layout");
+}
+
+TensorDescription made_image(std::vector<Index> const& size, DataType type, TensorFormat format) {
+  auto const order = file_order(format, static_cast<int>(size.size()));
+  std::vector<Index> extents;
+  for (int const d : order) extents.push_back(size[static_cast<std::size_t>(d)]);
+  return dense_shape(type, extents);
+}
+
 }  // namespace cosmati::cli

@@ -15,6 +15,10 @@ TensorFormat parse_format(std::string const& name,
 std::vector<int> file_order(TensorFormat format, int rank);
 // A file's array as the tensor (n, c, spatial...).
 TensorDescription from_file(TensorDescription const& file, TensorFormat format);
+// The value of --layout; nchw if it is empty.
+TensorFormat format_of(std::string const& layout);
+// A generated array (n, c, spatial...) with the layout that a file of this format would have.
+TensorDescription made_image(std::vector<Index> const& size, DataType type, TensorFormat format);
 
 // (n, c, w) as (n, c, 1, w); higher ranks stay as they are.
 TensorDescription with_two_spatial(TensorDescription const& image);

@@ -10,18 +10,6 @@ namespace cosmati::cli {
 
 namespace {
 
-TensorFormat format_of(std::string const& layout) {
-  return layout.empty() ? TensorFormat::nchw : parse_format(layout, "--layout");
-}
-
-// A generated array (n, c, spatial...) with the layout that a file of this format would have.
-TensorDescription made_image(std::vector<Index> const& size, DataType type, TensorFormat format) {
-  auto const order = file_order(format, static_cast<int>(size.size()));
-  std::vector<Index> extents;
-  for (int const d : order) extents.push_back(size[static_cast<std::size_t>(d)]);
-  return dense_shape(type, extents);
-}
-
 // The arrays that batch normalization reads besides x and dy.
 std::vector<std::string> parameters_of(BatchNormMode mode) {
   switch (mode) {

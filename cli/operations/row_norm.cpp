@@ -173,35 +173,38 @@ Job RowNorm::job(Inputs const& inputs, Common const& common) const {
 class RowNormBounds {
  public:
   RowNormBounds(RowNormProblem const& problem, RowNormProblem::Arguments const& arguments)
-      : problem_(problem),
-        x_(problem.x, arguments.x),
-        dy_(problem.y, arguments.dy),
-        weight_(problem.weight, arguments.weight),
-        bias_(problem.bias, arguments.bias),
-        mean_(problem.statistics, arguments.mean),
-        inverse_(problem.statistics, arguments.inverse),
-        rows_(problem.x.shape()) {
+      : given_(problem),
+        problem_(in_rows(problem)),
+        x_(problem_.x, arguments.x),
+        dy_(problem_.y, arguments.dy),
+        weight_(problem_.weight, arguments.weight),
+        bias_(problem_.bias, arguments.bias),
+        mean_(problem_.statistics, arguments.mean),
+        inverse_(problem_.statistics, arguments.inverse),
+        rows_(problem_.x.shape()),
+        row_(rows_),
+        parameters_(rows_),
+        others_(rows_) {
     bool wide = false;
     RowNormProblem::visit_tensors(problem, [&](char const*, Role, TensorDescription const& tensor, auto) {
       wide = wide || tensor.type == DataType::f64 || tensor.type == DataType::s32;
     });
     unit_ = wide ? 2 * 0x1p-53 : 0x1p-24;  // the reference rounds, too
     largest_ = wide ? std::numeric_limits<double>::max() : std::numeric_limits<float>::max();
-    for (int d = problem.axis; d < rows_.rank; ++d) {
-      row_[row_.rank++] = rows_[d];
-      rows_[d] = 1;
+    for (int d = 0; d < rows_.rank; ++d) {
+      (d < problem_.axis ? row_ : rows_)[d] = 1;
+      (problem_.has_parameters_along(d) ? others_ : parameters_)[d] = 1;
     }
     count_ = static_cast<double>(row_.size());
   }
 
   std::vector<Tensor> operator()() {
     std::vector<Tensor> errors;
-    RowNormProblem::visit_tensors(problem_,
-                                  [&](char const*, Role role, TensorDescription const& tensor, auto) {
-                                    if (role == Role::input) return;
-                                    errors.emplace_back(DataType::f64, tensor.shape());
-                                    errors.back().fill(0);
-                                  });
+    RowNormProblem::visit_tensors(given_, [&](char const*, Role role, TensorDescription const& tensor, auto) {
+      if (role == Role::input) return;
+      errors.emplace_back(DataType::f64, tensor.shape());
+      errors.back().fill(0);
+    });
     bool const forward = problem_.direction == Direction::forward;
     reference::for_each_index(rows_, [&](Position const& row) {
       forward ? bound_forward(row, errors) : bound_gradient(row, errors.front());
@@ -219,33 +222,33 @@ class RowNormBounds {
   double sums_of(double terms) const { return k(terms) * unit_; }
 
   template <class Visit>
-  void for_each_in_row(Position row, Visit const& visit) const {
-    reference::for_each_index(row_, [&](Position const& parameter) {
-      for (int d = 0; d < row_.rank; ++d) row[problem_.axis + d] = parameter[d];
-      visit(static_cast<Position const&>(row), parameter);
+  void for_each_in_row(Position const& row, Visit const& visit) const {
+    reference::for_each_index(row_, [&](Position at) {
+      for (int d = 0; d < problem_.axis; ++d) at[d] = row[d];
+      visit(static_cast<Position const&>(at));
     });
   }
-  static void set(Tensor& errors, Position const& at, double error) {
-    if (!std::isnan(error)) errors.set(row_major(errors.shape()).offset_of(at.at), error);
+  // Sets the element at the position, of those of x that have this shape, in row-major order.
+  static void set(Tensor& errors, Shape const& shape, Position const& at, double error) {
+    Index place = 0;
+    for (int d = 0; d < shape.rank; ++d) place = place * shape[d] + (shape[d] == 1 ? 0 : at[d]);
+    if (!std::isnan(error)) errors.set(place, error);
   }
-  double weight(Position const& parameter) const {
-    return problem_.weight.present() ? weight_(parameter) : 1;
-  }
+  double weight(Position const& at) const { return problem_.weight.present() ? weight_(at) : 1; }
 
   // The error of the mean is dm <= k u R, where R is the root mean square. A variance about such a mean,
   // combined from parts with such means, has the error dv <= k u V + 2 sqrt(V) dm + dm^2.
   void bound_forward(Position const& row, std::vector<Tensor>& errors) const {
     bool const centered = problem_.centered();
     double sum = 0, squares = 0, deviations = 0;
-    for_each_in_row(row, [&](Position const& at, Position const&) {
+    for_each_in_row(row, [&](Position const& at) {
       sum += x_(at);
       squares += x_(at) * x_(at);
     });
     if (std::isnan(squares) || (std::isinf(squares) && largest_ < std::numeric_limits<double>::max()))
       return;  // x is not finite
     double const mean = centered ? sum / count_ : 0, root = std::sqrt(squares / count_);
-    for_each_in_row(
-        row, [&](Position const& at, Position const&) { deviations += (x_(at) - mean) * (x_(at) - mean); });
+    for_each_in_row(row, [&](Position const& at) { deviations += (x_(at) - mean) * (x_(at) - mean); });
     double const off = sums_of(count_), variance = deviations / count_;
     double const of_mean = centered ? off * root : 0;
     double const of_variance =
@@ -255,20 +258,20 @@ class RowNormBounds {
     double const least = 1 / std::sqrt(base + of_variance) * (1 - 4 * unit_);
     double const of_inverse = std::max(largest - inverse, inverse - least);
     double const overflow = squares < largest_ / 4 ? 0 : std::numeric_limits<double>::infinity();
-    for_each_in_row(row, [&](Position const& at, Position const& parameter) {
-      double const d = std::fabs(x_(at) - mean), w = std::fabs(weight(parameter)),
-                   bias = problem_.bias.present() ? std::fabs(bias_(parameter)) : 0;
+    for_each_in_row(row, [&](Position const& at) {
+      double const d = std::fabs(x_(at) - mean), w = std::fabs(weight(at)),
+                   bias = problem_.bias.present() ? std::fabs(bias_(at)) : 0;
       double const of_d = (1 + unit_) * of_mean + unit_ * d;
       // Whatever the errors of mean and inverse, |u| is at most sqrt(n), like every normalized deviation.
       double const of_u = std::min(of_d * largest + (d > 0 ? d * of_inverse : 0),
                                    centered || d > 0 ? std::sqrt(count_) * (1 + 8 * unit_) + d * inverse : 0);
       double const u = d * inverse + of_u;
       double const error = w * of_u + 4 * unit_ * (w * u + bias) + 0x1p-126 * (1 + w);
-      set(errors[0], at, error + overflow);
+      set(errors[0], problem_.x.shape(), at, error + overflow);
     });
     if (!problem_.statistics.present()) return;
-    if (centered) set(errors[1], row, of_mean + overflow);
-    set(errors.back(), row, of_inverse + overflow);
+    if (centered) set(errors[1], rows_, row, of_mean + overflow);
+    set(errors.back(), rows_, row, of_inverse + overflow);
   }
 
   // dx = inverse * (g - S - u * T) with the means S of g and T of g * u.
@@ -276,40 +279,41 @@ class RowNormBounds {
     double const mean = problem_.centered() ? mean_(row) : 0, inverse = inverse_(row);
     double sum = 0, sum_with_u = 0;
     auto const u_at = [&](Position const& at) { return std::fabs((x_(at) - mean) * inverse); };
-    auto const g_at = [&](Position const& at, Position const& parameter) {
-      return std::fabs(dy_(at) * weight(parameter));
-    };
-    for_each_in_row(row, [&](Position const& at, Position const& parameter) {
-      sum += problem_.centered() ? g_at(at, parameter) : 0;
-      sum_with_u += g_at(at, parameter) * u_at(at);
+    auto const g_at = [&](Position const& at) { return std::fabs(dy_(at) * weight(at)); };
+    for_each_in_row(row, [&](Position const& at) {
+      sum += problem_.centered() ? g_at(at) : 0;
+      sum_with_u += g_at(at) * u_at(at);
     });
     double const off = sums_of(count_);
-    for_each_in_row(row, [&](Position const& at, Position const& parameter) {
-      double const g = g_at(at, parameter), s = sum / count_, t = u_at(at) * sum_with_u / count_;
+    for_each_in_row(row, [&](Position const& at) {
+      double const g = g_at(at), s = sum / count_, t = u_at(at) * sum_with_u / count_;
       double const error = std::fabs(inverse) * (off * (s + t) + 8 * unit_ * (g + s + t)) +
                            0x1p-126 * (1 + std::fabs(inverse));
       bool const finite = std::isfinite(error), overflows = std::fabs(inverse) * (g + s + t) >= largest_ / 4;
-      set(errors, at, finite && overflows ? std::numeric_limits<double>::infinity() : finite ? error : 0);
+      set(errors, problem_.x.shape(), at,
+          finite && overflows ? std::numeric_limits<double>::infinity()
+          : finite            ? error
+                              : 0);
     });
   }
 
   void bound_sums(bool with_u, Tensor& errors) const {
-    double const off = sums_of(static_cast<double>(rows_.size()) + 4);
-    reference::for_each_index(row_, [&](Position const& parameter) {
+    double const off = sums_of(static_cast<double>(others_.size()) + 4);
+    reference::for_each_index(parameters_, [&](Position const& parameter) {
       double sum = 0;
-      reference::for_each_index(rows_, [&](Position const& row) {
-        Position at = row;
-        for (int d = 0; d < row_.rank; ++d) at[problem_.axis + d] = parameter[d];
-        double const mean = problem_.centered() && with_u ? mean_(row) : 0;
-        sum += std::fabs(dy_(at) * (with_u ? (x_(at) - mean) * inverse_(row) : 1));
+      reference::for_each_index(others_, [&](Position at) {
+        for (int d = 0; d < others_.rank; ++d) at[d] += parameter[d];
+        double const mean = problem_.centered() && with_u ? mean_(at) : 0;
+        sum += std::fabs(dy_(at) * (with_u ? (x_(at) - mean) * inverse_(at) : 1));
       });
-      set(errors, parameter, std::isfinite(sum) ? off * sum + 0x1p-126 : 0);
+      set(errors, parameters_, parameter, std::isfinite(sum) ? off * sum + 0x1p-126 : 0);
     });
   }
 
-  RowNormProblem const& problem_;
+  RowNormProblem const& given_;
+  RowNormProblem problem_;
   reference::Input x_, dy_, weight_, bias_, mean_, inverse_;
-  Shape rows_, row_;
+  Shape rows_, row_, parameters_, others_;
   double unit_ = 0, largest_ = 0, count_ = 1;
 };
 

@@ -43,6 +43,23 @@ void validate(BatchNormProblem const& problem) {
                        to_string(problem.x)));
 }
 
+RowNormProblem in_rows(RowNormProblem problem) {
+  int const rank = problem.x.layout.rank();
+  for (TensorDescription* const tensor :
+       {&problem.weight, &problem.bias, &problem.dweight, &problem.dbias, &problem.statistics}) {
+    if (!tensor->present()) continue;
+    Layout const given = tensor->layout;
+    Layout& layout = tensor->layout = {};
+    layout.shape.rank = rank;
+    for (int d = 0, next = 0; d < rank; ++d) {
+      bool const varies = tensor == &problem.statistics ? d < problem.axis : problem.has_parameters_along(d);
+      layout.shape[d] = varies ? problem.x.extent(d) : 1;
+      layout.stride[d] = varies ? given.stride[next++] : 0;
+    }
+  }
+  return problem;
+}
+
 void validate(RowNormProblem const& problem) {
   bool const forward = problem.direction == Direction::forward, centered = problem.centered();
   char const* const operation = centered ? (forward ? "layer normalization" : "layer normalization backward")

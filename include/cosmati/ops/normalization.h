@@ -109,7 +109,9 @@ struct RowNormProblem {
     void* dbias = nullptr;
   };
 
-  bool centered() const { return mode == RowNormMode::layer; }
+  bool centered() const { return mode != RowNormMode::rms; }
+  // Whether the parameters vary along dimension d of x.
+  bool has_parameters_along(int d) const { return d >= axis; }
   // See ConvolutionProblem.
   char const* sums_over_batch() const {
     return dweight.present() || dbias.present() ? "the gradients of weight and bias are sums" : nullptr;
@@ -174,7 +176,10 @@ struct LrnProblem {
 };
 
 void validate(BatchNormProblem const& problem);  // throws Error(bad_request)
-void validate(RowNormProblem const& problem);    // throws Error(bad_request)
-void validate(LrnProblem const& problem);        // throws Error(bad_request)
+// The problem as kernels compute it: each tensor has the rank of x, and strides of 0 along the dimensions of
+// x along which it does not vary.
+RowNormProblem in_rows(RowNormProblem problem);
+void validate(RowNormProblem const& problem);  // throws Error(bad_request)
+void validate(LrnProblem const& problem);      // throws Error(bad_request)
 
 }  // namespace cosmati

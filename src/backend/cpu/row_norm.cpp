@@ -3,6 +3,8 @@
 #include <array>
 #include <cmath>
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "src/backend/cpu/convert_row.h"
 #include "src/backend/cpu/converted.h"
@@ -112,16 +114,11 @@ Shape row_shape(RowNormProblem const& problem) {
   for (int d = problem.axis; d < problem.x.layout.rank(); ++d) shape[shape.rank++] = problem.x.extent(d);
   return shape;
 }
-bool is_parameter(RowNormProblem const& problem, TensorDescription const& tensor) {
-  return &tensor == &problem.weight || &tensor == &problem.bias || &tensor == &problem.dweight ||
-         &tensor == &problem.dbias;
-}
 // The elements of a row, in row-major order, as one axis of the tensor; rank 2 or more if they cannot be
 // merged.
 LoopNest<2> nest_of_row(RowNormProblem const& problem, TensorDescription const& tensor) {
   Layout layout = row_major(row_shape(problem));
-  int const skipped = is_parameter(problem, tensor) ? 0 : problem.axis;
-  for (int d = 0; d < layout.rank(); ++d) layout.stride[d] = tensor.layout.stride[d + skipped];
+  for (int d = 0; d < layout.rank(); ++d) layout.stride[d] = tensor.layout.stride[d + problem.axis];
   return make_loop_nest<2>({row_major(row_shape(problem)), layout});
 }
 
@@ -129,13 +126,13 @@ template <class Real>
 class RowNormKernel final : public HostKernel<RowNormProblem> {
  public:
   RowNormKernel(RowNormProblem const& problem, int threads)
-      : problem_(problem),
+      : problem_(in_rows(problem)),
         forward_(problem.direction == Direction::forward),
-        length_(row_shape(problem).size()),
-        threads_(problem.x.layout.size() < small_work ? 1 : threads) {
-    nest_ =
-        make_loop_nest<4>({rows_of(problem.x), rows_of(problem.y), rows_of(forward_ ? problem.y : problem.dx),
-                           rows_of(problem.statistics.present() ? problem.statistics : problem.x)});
+        length_(row_shape(problem_).size()),
+        threads_(problem_.x.layout.size() < small_work ? 1 : threads) {
+    nest_ = make_loop_nest<4>({rows_of(problem_.x), rows_of(problem_.y),
+                               rows_of(forward_ ? problem_.y : problem_.dx),
+                               rows_of(problem_.statistics.present() ? problem_.statistics : problem_.x)});
     // The sums of the parameters' gradients: first within chunks of rows, whose number depends only on the
     // problem and not on the number of threads, then over the chunks in order.
     sums_ = (problem.dweight.present() ? 1 : 0) + (problem.dbias.present() ? 1 : 0);
@@ -282,10 +279,16 @@ bool in_double(RowNormProblem const& problem) {
 }
 
 std::string violates_rows(RowNormProblem const& problem, Device const&) {
+  RowNormProblem const rows = in_rows(problem);
+  std::vector<TensorDescription const*> given;
+  RowNormProblem::visit_tensors(
+      problem, [&](char const*, Role, TensorDescription const& tensor, auto) { given.push_back(&tensor); });
   std::string violation;
-  RowNormProblem::visit_tensors(problem, [&](char const* name, Role, TensorDescription const& tensor, auto) {
-    if (&tensor != &problem.statistics && nest_of_row(problem, tensor).rank > 1 && violation.empty())
-      violation = std::string(name) + " is " + to_string(tensor) + "; a row must have one stride";
+  std::size_t next = 0;
+  RowNormProblem::visit_tensors(rows, [&](char const* name, Role, TensorDescription const& tensor, auto) {
+    TensorDescription const& described = *given[next++];
+    if (nest_of_row(rows, tensor).rank > 1 && violation.empty())
+      violation = std::string(name) + " is " + to_string(described) + "; a row must have one stride";
   });
   return violation;
 }

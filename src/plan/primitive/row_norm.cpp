@@ -18,17 +18,8 @@ Index row_length(RowNormProblem const& problem) {
   return length;
 }
 
-// The parameters, which vary along the row, or the statistics, which do not.
-StridedTensor parameter(RowNormProblem const& problem, char const* name, TensorDescription const& tensor) {
-  StridedTensor result{name, tensor, argument_named(problem, name), {}};
-  for (int d = problem.axis; d < problem.x.layout.rank(); ++d)
-    result.stride[d] = tensor.layout.stride[d - problem.axis];
-  return result;
-}
-StridedTensor statistic(RowNormProblem const& problem, char const* name) {
-  StridedTensor result{name, problem.statistics, argument_named(problem, name), {}};
-  for (int d = 0; d < problem.axis; ++d) result.stride[d] = problem.statistics.layout.stride[d];
-  return result;
+StridedTensor tensor_of(RowNormProblem const& problem, char const* name, TensorDescription const& tensor) {
+  return strided(name, tensor, argument_named(problem, name));
 }
 
 // Chooses the threads of a row, and whether it stays in their registers.
@@ -57,27 +48,27 @@ void add_rows(PrimitiveProgram& program, RowNormProblem const& problem, Primitiv
   bool const forward = problem.direction == Direction::forward, centered = problem.centered();
   int operation =
       NormOperation::norm | (forward ? 0 : NormOperation::gradient) | (centered ? 0 : NormOperation::rms);
-  std::vector<StridedTensor> inputs{strided("x", problem.x, argument_named(problem, "x"))}, outputs;
+  std::vector<StridedTensor> inputs{tensor_of(problem, "x", problem.x)}, outputs;
   auto const add_parameter = [&](char const* name, TensorDescription const& tensor, int bit) {
     if (!tensor.present()) return;
     operation |= bit;
-    inputs.push_back(parameter(problem, name, tensor));
+    inputs.push_back(tensor_of(problem, name, tensor));
   };
   if (forward) {
     add_parameter("weight", problem.weight, NormOperation::weight);
     add_parameter("bias", problem.bias, NormOperation::bias);
-    outputs.push_back(strided("y", problem.y, argument_named(problem, "y")));
+    outputs.push_back(tensor_of(problem, "y", problem.y));
     if (problem.statistics.present()) {
       operation |= NormOperation::saves;
-      if (centered) outputs.push_back(statistic(problem, "saved_mean"));
-      outputs.push_back(statistic(problem, "saved_inverse"));
+      if (centered) outputs.push_back(tensor_of(problem, "saved_mean", problem.statistics));
+      outputs.push_back(tensor_of(problem, "saved_inverse", problem.statistics));
     }
   } else {
-    inputs.push_back(strided("dy", problem.y, argument_named(problem, "dy")));
-    if (centered) inputs.push_back(statistic(problem, "mean"));
-    inputs.push_back(statistic(problem, "inverse"));
+    inputs.push_back(tensor_of(problem, "dy", problem.y));
+    if (centered) inputs.push_back(tensor_of(problem, "mean", problem.statistics));
+    inputs.push_back(tensor_of(problem, "inverse", problem.statistics));
     add_parameter("weight", problem.weight, NormOperation::weight);
-    outputs.push_back(strided("dx", problem.dx, argument_named(problem, "dx")));
+    outputs.push_back(tensor_of(problem, "dx", problem.dx));
   }
   Shape const& shape = problem.x.shape();
   std::vector<bool> row(static_cast<std::size_t>(shape.rank));
@@ -111,20 +102,21 @@ void add_parameter_gradients(PrimitiveProgram& program, RowNormProblem const& pr
   Reduction sums;
   sums.shape = problem.x.shape();
   sums.reduced.resize(static_cast<std::size_t>(sums.shape.rank));
-  for (int d = 0; d < problem.axis; ++d) sums.reduced[static_cast<std::size_t>(d)] = true;
-  sums.inputs = {strided("dy", problem.y, argument_named(problem, "dy"))};
+  for (int d = 0; d < sums.shape.rank; ++d)
+    sums.reduced[static_cast<std::size_t>(d)] = !problem.has_parameters_along(d);
+  sums.inputs = {tensor_of(problem, "dy", problem.y)};
   if (weight) {
-    sums.inputs.push_back(strided("x", problem.x, argument_named(problem, "x")));
-    if (problem.centered()) sums.inputs.push_back(statistic(problem, "mean"));
-    sums.inputs.push_back(statistic(problem, "inverse"));
+    sums.inputs.push_back(tensor_of(problem, "x", problem.x));
+    if (problem.centered()) sums.inputs.push_back(tensor_of(problem, "mean", problem.statistics));
+    sums.inputs.push_back(tensor_of(problem, "inverse", problem.statistics));
     sums.terms = {"dy[e] * (" + difference + " * inverse[e])", "v0", {}};
     sums.last = {"s0[e]", "dweight", {}};
-    sums.outputs = {parameter(problem, "dweight", problem.dweight)};
+    sums.outputs = {tensor_of(problem, "dweight", problem.dweight)};
   } else {
     sums.terms = {"dy[e]", "v0", {}};
     sums.last = {"s0[e]", "dbias", {}};
   }
-  if (bias) sums.outputs.push_back(parameter(problem, "dbias", problem.dbias));
+  if (bias) sums.outputs.push_back(tensor_of(problem, "dbias", problem.dbias));
   if (problem.axis == 0) {  // one row, whose terms are the gradients
     Formula formula{sums.terms.text, weight ? "dweight" : "dbias", {}};
     if (weight && bias) formula.text = "store(dbias, dy[e]); " + formula.text;
@@ -141,7 +133,8 @@ void add_parameter_gradients(PrimitiveProgram& program, RowNormProblem const& pr
 }  // namespace
 
 template <>
-PrimitiveProgram lower(RowNormProblem const& problem, PrimitiveTarget const& target) {
+PrimitiveProgram lower(RowNormProblem const& given, PrimitiveTarget const& target) {
+  RowNormProblem const problem = in_rows(given);
   PrimitiveProgram program;
   constexpr Index max_counted = Index{1} << 30;
   if (row_length(problem) > max_counted)
