@@ -1,8 +1,9 @@
-// layernorm and rmsnorm: from arrays to problems, and how large their rounding errors may be.
+// layernorm, rmsnorm and groupnorm: from arrays to problems, and how large their rounding errors may be.
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
+#include "cli/networks/image.h"
 #include "cli/operations/notes.h"
 #include "cli/operations/subject.h"
 #include "cli/output/text.h"
@@ -32,26 +33,50 @@ class RowNorm final : public Subject {
  public:
   explicit RowNorm(RowNormMode mode) : mode_(mode) {}
   std::unique_ptr<Subject> clone() const override { return std::make_unique<RowNorm>(*this); }
-  std::string name() const override { return centered() ? "layernorm" : "rmsnorm"; }
+  std::string name() const override { return grouped() ? "groupnorm" : centered() ? "layernorm" : "rmsnorm"; }
   std::string about() const override {
-    return centered() ? "layer normalization and its gradients" : "RMS normalization and its gradients";
+    return std::string(grouped()    ? "group"
+                       : centered() ? "layer"
+                                    : "RMS") +
+           " normalization and its gradients";
   }
   std::string run_example() const override {
+    if (grouped()) return "--x X.npy --groups 32 --weight W.npy --bias B.npy --out Y.npy";
     return std::string("--x X.npy --axis -1 --weight W.npy ") + (centered() ? "--bias B.npy " : "") +
            "--out Y.npy";
   }
-  std::string size_example() const override { return "--size 64x1024 --axis -1"; }
+  std::string size_example() const override {
+    return grouped() ? "--size 8x64x17x17 --groups 32" : "--size 64x1024 --axis -1";
+  }
+  std::size_t fewest_sizes() const override { return grouped() ? 2 : 1; }
 
   void add_parameters(Options& options) override {
+    if (grouped())
+      options.integer("--groups", groups_, "groups of adjacent channels, each normalized by itself")
+          .text("--layout", layout_, "NAME", "nchw, nhwc or chwn: memory layout (default: nchw)");
+    else
+      options.integer(
+          "--axis", axis_,
+          "first of the dimensions that are normalized; negative: counted from the last (default: -1)");
     options
-        .integer("--axis", axis_,
-                 "first of the dimensions that are normalized; negative: counted from the last (default: -1)")
         .number(
             "--epsilon", epsilon_,
             centered() ? "added to the variance (default: 1e-5)" : "added to the mean square (default: 1e-5)")
         .text("--direction", direction_, "NAME", "forward or backward (default: forward)");
   }
   std::vector<FileOption> files() const override {
+    if (grouped())
+      return {{"x", TypeRole::a, false, "(N,C,...) of two to five dimensions"},
+              {"dy", TypeRole::a, false, "of the shape of x, for backward"},
+              {"weight", TypeRole::operand, false, "(C) (default: ones)"},
+              {"bias", TypeRole::operand, false, "(C), for forward (default: zeros)"},
+              {"mean", TypeRole::operand, false, "what forward saved, for backward"},
+              {"inverse", TypeRole::operand, false, "what forward saved, for backward"},
+              {"out", TypeRole::a, true, "y, or dx"},
+              {"save-mean", TypeRole::a, true, "(N,groups)"},
+              {"save-inverse", TypeRole::a, true, "(N,groups), 1 / sqrt(variance + epsilon)"},
+              {"out-weight", TypeRole::a, true, "gradient of the weights, for backward"},
+              {"out-bias", TypeRole::a, true, "gradient of the bias, for backward"}};
     std::vector<FileOption> files{
         {"x", TypeRole::a, false, "any shape"},
         {"dy", TypeRole::a, false, "same shape as x, for backward"},
@@ -77,7 +102,8 @@ class RowNorm final : public Subject {
   Inputs inputs_of_size(std::vector<Index> const& size, TypeChoice const& types) const override {
     Inputs inputs;
     inputs.made_here = true;
-    inputs.add("x", dense_shape(types.type_of(types.a, DataType::f32), size));
+    DataType const type = types.type_of(types.a, DataType::f32);
+    inputs.add("x", grouped() ? made_image(size, type, format_of(layout_)) : dense_shape(type, size));
     return inputs;
   }
   std::vector<Index> draw(nets::Random& random) override {
@@ -85,6 +111,7 @@ class RowNorm final : public Subject {
     has_weight_ = draw_between(random, 0, 3) > 0;
     has_bias_ = draw_between(random, 0, 3) > 0;
     saves_ = draw_between(random, 0, 1) == 1;
+    if (grouped()) return draw_groups(random);
     std::vector<Index> size;
     for (Index rank = draw_between(random, 1, 4); rank > 0; --rank)
       size.push_back(draw_between(random, 1, rank == 1 ? 70 : 13));
@@ -99,14 +126,41 @@ class RowNorm final : public Subject {
   }
 
  private:
-  bool centered() const { return mode_ == RowNormMode::layer; }
+  bool centered() const { return mode_ != RowNormMode::rms; }
+  bool grouped() const { return mode_ == RowNormMode::group; }
+  // Images of a few pixels, and some whose groups do not fit in the registers of a block.
+  std::vector<Index> draw_groups(nets::Random& random) {
+    if (layout_.empty()) layout_ = draw_from<std::string>(random, {"nchw", "nhwc", "chwn"});
+    if (groups_ == 0) groups_ = draw_between(random, 1, 5);
+    std::vector<Index> size{draw_between(random, 1, 4), groups_ * draw_between(random, 1, 9)};
+    for (Index spatial = draw_between(random, 0, 3); spatial > 0; --spatial)
+      size.push_back(draw_between(random, 1, 9));
+    if (draw_between(random, 0, 7) == 0 && size.size() == 3) size.back() = draw_between(random, 257, 3000);
+    return size;
+  }
+  void set_axis(RowNormProblem& problem, Inputs const& inputs) const;
+  void set_groups(RowNormProblem& problem) const;
 
   RowNormMode mode_;
-  long long axis_ = -1;
+  long long axis_ = -1, groups_ = 0;
   double epsilon_ = 1e-5;
-  std::string direction_;
+  std::string direction_, layout_;
   bool has_weight_ = true, has_bias_ = true, saves_ = false;  // of generated problems
 };
+
+void RowNorm::set_axis(RowNormProblem& problem, Inputs const& inputs) const {
+  int const rank = problem.x.layout.rank();
+  if (axis_ < -rank || axis_ >= rank)
+    throw Error(ErrorCode::bad_request, "--axis " + std::to_string(axis_) + ": " + inputs.say("x") +
+                                            ", has axes " + std::to_string(-rank) + " to " +
+                                            std::to_string(rank - 1));
+  problem.axis = static_cast<int>(axis_ < 0 ? axis_ + rank : axis_);
+}
+
+void RowNorm::set_groups(RowNormProblem& problem) const {
+  if (groups_ == 0) throw Error(ErrorCode::bad_request, "missing required option --groups N");
+  problem.groups = groups_;
+}
 
 Job RowNorm::job(Inputs const& inputs, Common const& common) const {
   bool const backward = is_backward(direction_), made = inputs.made_here;
@@ -114,32 +168,38 @@ Job RowNorm::job(Inputs const& inputs, Common const& common) const {
   problem.mode = mode_;
   problem.direction = backward ? Direction::backward : Direction::forward;
   problem.epsilon = epsilon_;
-  problem.x = inputs.at("x");
+  TensorFormat const format = format_of(layout_);
+  problem.x = grouped()
+                  ? from_file(inputs.at("x", {2, 3, 4, 5}, "(N, C, ...) of two to five dimensions"), format)
+                  : inputs.at("x");
   int const rank = problem.x.layout.rank();
-  if (axis_ < -rank || axis_ >= rank)
-    throw Error(ErrorCode::bad_request, "--axis " + std::to_string(axis_) + ": " + inputs.say("x") +
-                                            ", has axes " + std::to_string(-rank) + " to " +
-                                            std::to_string(rank - 1));
-  int const axis = static_cast<int>(axis_ < 0 ? axis_ + rank : axis_);
-  problem.axis = axis;
+  grouped() ? set_groups(problem) : set_axis(problem, inputs);
+  int const axis = problem.axis, parameter_rank = grouped() ? 1 : rank - axis;
   DataType const type = output_type(common.types, problem.x.type, problem.x.type, false);
   TensorDescription const result{type, problem.x.layout};
   DataType const real = problem.x.type == DataType::f64 ? DataType::f64 : DataType::f32;
   // Generated parameters have the type of x, as in a network of one type.
   TensorDescription const parameter =
-      dense_shape(is_integer(problem.x.type) ? real : problem.x.type, extents_from(problem.x, axis));
-  TensorDescription const statistic = dense_shape(real, extents_of_statistics(problem.x, axis));
+      dense_shape(is_integer(problem.x.type) ? real : problem.x.type,
+                  grouped() ? std::vector<Index>{problem.x.extent(1)} : extents_from(problem.x, axis));
+  TensorDescription const statistic =
+      dense_shape(real, grouped() ? std::vector<Index>{problem.x.extent(0), groups_}
+                                  : extents_of_statistics(problem.x, axis));
   auto const optional = [&](char const* name, bool generated) {
     if (made) return generated ? parameter : TensorDescription{};
-    return inputs.has(name) ? inputs.at(name, {rank - axis}, "of the normalized dimensions")
-                            : TensorDescription{};
+    return inputs.has(name)
+               ? inputs.at(name, {parameter_rank}, grouped() ? "(C)" : "of the normalized dimensions")
+               : TensorDescription{};
   };
   auto const wants = [&](char const* option) { return inputs.wanted.contains(option); };
   problem.weight = optional("weight", has_weight_);
   Job job;
-  std::vector<int> const order = inputs.order_of("x"), parameter_order = identity_order(rank - axis);
+  std::vector<int> const order = grouped() ? file_order(format, rank) : inputs.order_of("x");
+  std::vector<int> const parameter_order = identity_order(parameter_rank),
+                         statistic_order = grouped() ? identity_order(2) : order;
   if (backward) {
-    problem.y = inputs.at_or_like("dy", problem.x);
+    problem.y = !grouped() || made ? inputs.at_or_like("dy", problem.x)
+                                   : from_file(inputs.at("dy", {rank}, "of the rank of x"), format);
     problem.dx = result;
     problem.statistics = made ? statistic : inputs.at("inverse");
     if (!made && centered() && !(inputs.at("mean") == problem.statistics))
@@ -158,8 +218,8 @@ Job RowNorm::job(Inputs const& inputs, Common const& common) const {
     job.outputs = {{"y", "out", order}};
     if (made ? saves_ : wants("save-mean") || wants("save-inverse")) {
       problem.statistics = statistic;
-      if (centered()) job.outputs.push_back({"saved_mean", "save-mean", order});
-      job.outputs.push_back({"saved_inverse", "save-inverse", order});
+      if (centered()) job.outputs.push_back({"saved_mean", "save-mean", statistic_order});
+      job.outputs.push_back({"saved_inverse", "save-inverse", statistic_order});
     }
   }
   Notes const notes = notes_of(problem);
@@ -323,12 +383,15 @@ template <>
 Notes notes_of(RowNormProblem const& problem) {
   bool const backward = problem.direction == Direction::backward;
   Notes notes;
-  notes.label = std::string(backward ? "backward " : "forward ") + shape_text(problem.x.shape()) + " axis " +
-                std::to_string(problem.axis);
+  bool const grouped = problem.mode == RowNormMode::group;
+  RowNormProblem const rows = in_rows(problem);
+  notes.label = std::string(backward ? "backward " : "forward ") + shape_text(problem.x.shape()) +
+                (grouped ? " groups " + std::to_string(problem.groups) + " " + format_text(problem.x)
+                         : " axis " + std::to_string(problem.axis));
   if (problem.weight.present()) notes.label += " weight";
   if (problem.bias.present() || problem.dbias.present()) notes.label += " bias";
   notes.terms = 1;
-  for (Index const extent : extents_from(problem.x, problem.axis)) notes.terms *= extent;
+  for (Index const extent : extents_from(rows.x, rows.axis)) notes.terms *= extent;
   notes.operations = (backward ? 12.0 : 6.0) * static_cast<double>(problem.x.layout.size());
   notes.bounds = [](void const* of, void const* arguments) {
     return RowNormBounds(*static_cast<RowNormProblem const*>(of),
@@ -339,7 +402,7 @@ Notes notes_of(RowNormProblem const& problem) {
 
 template <>
 Subjects subjects_of<RowNormProblem>() {
-  return list_of(RowNorm(RowNormMode::layer), RowNorm(RowNormMode::rms));
+  return list_of(RowNorm(RowNormMode::layer), RowNorm(RowNormMode::rms), RowNorm(RowNormMode::group));
 }
 
 }  // namespace cosmati::cli

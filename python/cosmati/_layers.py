@@ -7,7 +7,7 @@ from typing import Any, Optional, Tuple, TypeVar, Union
 from . import _native
 from ._interop import finished
 
-__all__ = ["batch_norm", "cross_entropy", "elementwise", "layer_norm", "local_response_norm", "log_softmax", "reduce", "rms_norm", "softmax"]
+__all__ = ["batch_norm", "cross_entropy", "elementwise", "group_norm", "layer_norm", "local_response_norm", "log_softmax", "reduce", "rms_norm", "softmax"]
 Array = TypeVar("Array")  # of numpy, PyTorch, CuPy, JAX, ...
 FORWARD, BACKWARD = 0, 1  # cosmati_direction
 INFERENCE, TRAINING = 0, 1  # cosmati_batch_norm_mode
@@ -184,26 +184,55 @@ def rms_norm(x: Array, normalized_shape: Union[int, Tuple[int, ...]], weight: Op
     return normalize_rows("rms_norm", x, normalized_shape, weight, None, eps, out)[0]
 
 
-def fields_of_rows(x, normalized_shape, eps):
-    """Returns the fields common to both directions of a row normalization, and the shape and type of the statistics."""
+def group_norm(x: Array, num_groups: int, weight: Optional[Array] = None, bias: Optional[Array] = None, eps: float = 1e-5, *,
+               out: Optional[Array] = None) -> Array:
+    """Group normalization: y = (x - mean) / sqrt(variance + eps) * weight[c] + bias[c], mean and variance over the channels of a group.
+
+    Args:
+        x: (N, C, ...), of 2 to 5 dimensions.
+        num_groups: the number of groups of adjacent channels; divides C. Mean and variance are those of one image, over C / num_groups
+            channels and all positions.
+        weight, bias: (C); None: ones, zeros.
+        out: of x's shape.
+
+    Returns:
+        `out`, or a new array of x's type.
+
+    Host or device, asynchrony and errors: see the package.
+
+    >>> import numpy
+    >>> group_norm(numpy.array([[1, 3, 5, 5]], numpy.float32), 2, eps=0.25).round(4)
+    array([[-0.8944,  0.8944,  0.    ,  0.    ]], dtype=float32)
+    """
+    return normalize_rows("group_norm", x, num_groups, weight, bias, eps, out)[0]
+
+
+def fields_of_rows(operation, x, normalized_shape, eps):
+    """Returns the fields common to both directions of a row normalization, the shape of the parameters, and the shape and type of the
+    statistics. For group_norm, `normalized_shape` is the number of groups."""
     type_, shape = _native.describe(x, "x")[:2]
+    if operation == "group_norm":
+        groups = normalized_shape
+        if len(shape) < 2 or groups < 1 or shape[1] % groups:
+            raise ValueError(f"num_groups = {groups}; expected a divisor of the channels of x (N, C, ...), which is of shape {tuple(shape)}")
+        return {"x": x, "groups": groups, "epsilon": float(eps)}, (shape[1],), (shape[0], groups), "float64" if type_ == "float64" else "float32"
     normalized = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
     axis = len(shape) - len(normalized)
     if not normalized or axis < 0 or tuple(shape[axis:]) != normalized:
         raise ValueError(f"normalized_shape = {normalized_shape}; expected the last dimensions of x, which is of shape {tuple(shape)}")
     epsilon = EPSILONS.get(type_, EPSILONS["float32"]) if eps is None else float(eps)
     statistics = (*shape[:axis], *[1] * len(normalized))
-    return {"x": x, "axis": axis, "epsilon": epsilon}, statistics, "float64" if type_ == "float64" else "float32"
+    return {"x": x, "axis": axis, "epsilon": epsilon}, normalized, statistics, "float64" if type_ == "float64" else "float32"
 
 
 def normalize_rows(operation, x, normalized_shape, weight, bias, eps, out=None, saves=False):
     """Returns y and, with `saves`, the mean (None for rms_norm) and the inverse standard deviation or root mean square of each row."""
-    fields, shape, type_ = fields_of_rows(x, normalized_shape, eps)
+    fields, _, shape, type_ = fields_of_rows(operation, x, normalized_shape, eps)
     fields |= {"direction": FORWARD, **{name: array for name, array in (("weight", weight), ("bias", bias)) if array is not None}}
     y = output(fields, "y", out, x)
     mean = inverse = None
     if saves:
-        if operation == "layer_norm":
+        if operation != "rms_norm":
             mean = output(fields, "statistics:saved_mean", None, x, shape, type_)
         inverse = output(fields, "statistics:saved_inverse", None, x, shape, type_)
     _native.run(operation, fields, None, {}, None)
@@ -212,13 +241,12 @@ def normalize_rows(operation, x, normalized_shape, weight, bias, eps, out=None, 
 
 def gradients_of_rows(operation, dy, x, normalized_shape, weight, mean, inverse, has_bias):
     """Returns dx, dweight (None without weight) and dbias (None without `has_bias`) from the tensors saved by normalize_rows."""
-    fields, _, _ = fields_of_rows(x, normalized_shape, 0.0)
+    fields, parameters, _, _ = fields_of_rows(operation, x, normalized_shape, 0.0)
     fields |= {"direction": BACKWARD, "y:dy": dy, "statistics:inverse": inverse}
     if mean is not None:
         fields["statistics:mean"] = mean
     dx = output(fields, "dx", None, x)
     dweight = dbias = None
-    parameters = _native.describe(x, "x")[1][fields["axis"]:]
     if weight is not None:
         fields["weight"] = weight
         dweight = output(fields, "dweight", None, weight)

@@ -21,12 +21,12 @@ torch.library.define("cosmati::conv2d_epilogue", "(Tensor x, Tensor w, Tensor? b
                                                  f"int groups, {EPILOGUE}) -> Tensor")
 torch.library.define("cosmati::conv2d_input_grad", f"(int[] input_size, Tensor w, Tensor dy, {GEOMETRY}) -> Tensor")
 torch.library.define("cosmati::conv2d_weight_grad", f"(Tensor x, int[] weight_size, Tensor dy, {GEOMETRY}) -> Tensor")
-NORMS = ("layer_norm", "rms_norm")
-for name in NORMS:  # y, then the tensors saved for the gradient; an absent mean, weight or bias is empty
-    torch.library.define(f"cosmati::{name}", "(Tensor x, int[] normalized_shape, Tensor? weight=None, Tensor? bias=None, "
-                                             "float? eps=1e-5) -> (Tensor, Tensor, Tensor)")
-    torch.library.define(f"cosmati::{name}_grad", "(Tensor dy, Tensor x, int[] normalized_shape, Tensor? weight, Tensor mean, "
-                                                  "Tensor inverse, bool has_bias) -> (Tensor, Tensor, Tensor)")
+NORMS = {"layer_norm": "int[] normalized_shape", "rms_norm": "int[] normalized_shape", "group_norm": "int num_groups"}
+for name, rows in NORMS.items():  # y, then the tensors saved for the gradient; an absent mean, weight or bias is empty
+    torch.library.define(f"cosmati::{name}", f"(Tensor x, {rows}, Tensor? weight=None, Tensor? bias=None, float? eps=1e-5) "
+                                             "-> (Tensor, Tensor, Tensor)")
+    torch.library.define(f"cosmati::{name}_grad", f"(Tensor dy, Tensor x, {rows}, Tensor? weight, Tensor mean, Tensor inverse, "
+                                                  "bool has_bias) -> (Tensor, Tensor, Tensor)")
 
 
 def computes(*operators):
@@ -199,29 +199,30 @@ for ending in ("", "_epilogue"):
 
 def define_norm(name):
     @computes(name)
-    def compute(x, normalized_shape, weight=None, bias=None, eps=1e-5):
-        y, mean, inverse = _layers.normalize_rows(name, x, normalized_shape, weight, bias, eps, saves=True)
+    def compute(x, rows, weight=None, bias=None, eps=1e-5):
+        y, mean, inverse = _layers.normalize_rows(name, x, rows, weight, bias, eps, saves=True)
         return y, inverse.new_empty(0) if mean is None else mean, inverse
 
     @has_shape_of(name)
-    def _(x, normalized_shape, weight=None, bias=None, eps=1e-5):
+    def _(x, rows, weight=None, bias=None, eps=1e-5):
         kind = torch.float64 if x.dtype == torch.float64 else torch.float32
-        inverse = x.new_empty([*x.shape[:x.dim() - len(normalized_shape)], *[1] * len(normalized_shape)], dtype=kind)
-        return x.new_empty(x.shape), torch.empty_like(inverse) if name == "layer_norm" else inverse.new_empty(0), inverse
+        shape = [x.shape[0], rows] if name == "group_norm" else [*x.shape[:x.dim() - len(rows)], *[1] * len(rows)]
+        inverse = x.new_empty(shape, dtype=kind)
+        return x.new_empty(x.shape), inverse.new_empty(0) if name == "rms_norm" else torch.empty_like(inverse), inverse
 
     @computes(name + "_grad")
-    def _(dy, x, normalized_shape, weight, mean, inverse, has_bias):
-        dx, dweight, dbias = _layers.gradients_of_rows(name, dy, x, normalized_shape, weight, mean if mean.numel() else None, inverse,
+    def _(dy, x, rows, weight, mean, inverse, has_bias):
+        dx, dweight, dbias = _layers.gradients_of_rows(name, dy, x, rows, weight, mean if mean.numel() else None, inverse,
                                                        has_bias)
         return dx, dx.new_empty(0) if dweight is None else dweight, dx.new_empty(0) if dbias is None else dbias
 
     @has_shape_of(name + "_grad")
-    def _(dy, x, normalized_shape, weight, mean, inverse, has_bias):
+    def _(dy, x, rows, weight, mean, inverse, has_bias):
         dweight = x.new_empty(0) if weight is None else weight.new_empty(weight.shape)
-        return x.new_empty(x.shape), dweight, x.new_empty(normalized_shape if has_bias else 0)
+        return x.new_empty(x.shape), dweight, x.new_empty(0 if not has_bias else x.shape[1] if name == "group_norm" else rows)
 
     def context(ctx, inputs, output):
-        x, ctx.normalized_shape, weight, bias = inputs[:4]
+        x, ctx.rows, weight, bias = inputs[:4]
         ctx.bias_type = None if bias is None else bias.dtype
         ctx.save_for_backward(x, weight, *output[1:])
         ctx.mark_non_differentiable(*output[1:])
@@ -229,7 +230,7 @@ def define_norm(name):
     def backward(ctx, dy, *_):
         x, weight, mean, inverse = ctx.saved_tensors
         operator = getattr(torch.ops.cosmati, name + "_grad")
-        dx, dweight, dbias = operator(dy, x, ctx.normalized_shape, weight, mean, inverse, ctx.bias_type is not None)
+        dx, dweight, dbias = operator(dy, x, ctx.rows, weight, mean, inverse, ctx.bias_type is not None)
         return dx, None, None if weight is None else dweight, None if ctx.bias_type is None else dbias.to(ctx.bias_type), None
 
     differentiable(name, compute, backward, context)
@@ -252,6 +253,12 @@ def layer_norm(x, normalized_shape, weight=None, bias=None, eps=1e-5):
 def rms_norm(x, normalized_shape, weight=None, eps=None):
     """cosmati.rms_norm as a PyTorch operator, with gradients for x and weight, whose sums over the rows are in a fixed order."""
     return torch.ops.cosmati.rms_norm(x, last_dimensions(normalized_shape), weight, None, eps)[0]
+
+
+def group_norm(x, num_groups, weight=None, bias=None, eps=1e-5):
+    """cosmati.group_norm as an operator of PyTorch, with gradients for x, weight and bias, whose sums over the images are in a fixed
+    order."""
+    return torch.ops.cosmati.group_norm(x, num_groups, weight, bias, eps)[0]
 
 
 def split(operands):

@@ -37,14 +37,18 @@ Direction direction_of(char const* operation, int value) {
   return enumerator_of<Direction>(operation, "direction", value, 2);
 }
 
-cosmati_status row_norm_problem(RowNormMode mode, char const* operation, cosmati_row_norm const* row_norm,
+template <class Given>
+cosmati_status row_norm_problem(RowNormMode mode, char const* operation, Given const* row_norm,
                                 cosmati_problem_t* problem) {
   return guarded([&] {
-    cosmati_row_norm const& given = checked(operation, row_norm, problem);
+    Given const& given = checked(operation, row_norm, problem);
     RowNormProblem result;
     result.mode = mode;
     result.direction = direction_of(operation, given.direction);
-    result.axis = given.axis;
+    if constexpr (requires { given.groups; })
+      result.groups = given.groups;
+    else
+      result.axis = given.axis;
     result.x = tensor_of(operation, "x", given.x);
     result.y = tensor_of(operation, "y", given.y);
     result.dx = tensor_of(operation, "dx", given.dx);
@@ -73,6 +77,10 @@ cosmati_status cosmati_layer_norm_problem(cosmati_row_norm const* layer_norm, co
 
 cosmati_status cosmati_rms_norm_problem(cosmati_row_norm const* rms_norm, cosmati_problem_t* problem) {
   return row_norm_problem(RowNormMode::rms, "RMS normalization", rms_norm, problem);
+}
+
+cosmati_status cosmati_group_norm_problem(cosmati_group_norm const* group_norm, cosmati_problem_t* problem) {
+  return row_norm_problem(RowNormMode::group, "group normalization", group_norm, problem);
 }
 
 cosmati_status cosmati_pooling_problem(cosmati_pooling const* pooling, cosmati_problem_t* problem) {

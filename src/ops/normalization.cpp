@@ -1,4 +1,4 @@
-// Validation of batch, layer, RMS and local response normalization.
+// Validation of batch, layer, RMS, group and local response normalization.
 #include "cosmati/ops/normalization.h"
 
 #include <fmt/format.h>
@@ -15,6 +15,30 @@ char const* operation_of(BatchNormMode mode) {
     case BatchNormMode::backward: break;
   }
   return "batch normalization backward";
+}
+
+char const* operation_of(RowNormMode mode, bool forward) {
+  switch (mode) {
+    case RowNormMode::layer: return forward ? "layer normalization" : "layer normalization backward";
+    case RowNormMode::rms: return forward ? "RMS normalization" : "RMS normalization backward";
+    case RowNormMode::group: break;
+  }
+  return forward ? "group normalization" : "group normalization backward";
+}
+
+// Dimension d as the two dimensions (groups, extent / groups).
+Layout split(Layout const& layout, int d, Index groups) {
+  Layout result;
+  result.shape.rank = layout.rank() + 1;
+  for (int to = 0; to < result.shape.rank; ++to) {
+    int const from = to > d ? to - 1 : to;
+    result.shape[to] = layout.extent(from);
+    result.stride[to] = layout.stride[from];
+  }
+  result.shape[d] = groups;
+  result.shape[d + 1] = layout.extent(d) / groups;
+  result.stride[d] = layout.stride[d] * result.shape[d + 1];
+  return result;
 }
 
 // The name, in messages, of the description that scale, bias, mean and variance share.
@@ -44,6 +68,14 @@ void validate(BatchNormProblem const& problem) {
 }
 
 RowNormProblem in_rows(RowNormProblem problem) {
+  if (problem.mode == RowNormMode::group) {
+    problem.axis = 2;
+    for (TensorDescription* const image : {&problem.x, &problem.y, &problem.dx})
+      if (image->present()) image->layout = split(image->layout, 1, problem.groups);
+    for (TensorDescription* const channels :
+         {&problem.weight, &problem.bias, &problem.dweight, &problem.dbias})
+      if (channels->present()) channels->layout = split(channels->layout, 0, problem.groups);
+  }
   int const rank = problem.x.layout.rank();
   for (TensorDescription* const tensor :
        {&problem.weight, &problem.bias, &problem.dweight, &problem.dbias, &problem.statistics}) {
@@ -62,19 +94,34 @@ RowNormProblem in_rows(RowNormProblem problem) {
 
 void validate(RowNormProblem const& problem) {
   bool const forward = problem.direction == Direction::forward, centered = problem.centered();
-  char const* const operation = centered ? (forward ? "layer normalization" : "layer normalization backward")
-                                         : (forward ? "RMS normalization" : "RMS normalization backward");
+  bool const grouped = problem.mode == RowNormMode::group;
+  char const* const operation = operation_of(problem.mode, forward);
   Named const x{"x", problem.x};
   check_tensors(operation, problem);
-  check_rank(operation, x, 1, max_rank);
+  check_rank(operation, x, grouped ? 2 : 1, grouped ? max_rank - 1 : max_rank);
   int const rank = problem.x.layout.rank();
-  if (problem.axis < 0 || problem.axis >= rank)
+  if (grouped && (problem.groups < 1 || problem.x.extent(1) % problem.groups != 0))
+    refuse(operation, fmt::format("groups is {}; it must be at least 1 and divide the {} channels of x, {}",
+                                  problem.groups, problem.x.extent(1), to_string(problem.x)));
+  if (!grouped && (problem.axis < 0 || problem.axis >= rank))
     refuse(operation, fmt::format("the axis is {}; x, {}, is of rank {}; valid values: 0 to {}", problem.axis,
                                   to_string(problem.x), rank, rank - 1));
+  RowNormProblem rows;
+  rows.mode = problem.mode;
+  rows.axis = problem.axis;
+  rows.groups = problem.groups;
+  rows.x = problem.x;
+  rows = in_rows(rows);
   Shape parameters, statistics = problem.x.shape();
-  for (int d = problem.axis; d < rank; ++d) {
+  Index row = 1;
+  for (int d = rows.axis; d < rows.x.layout.rank(); ++d) row *= rows.x.extent(d);
+  for (int d = problem.axis; d < rank && !grouped; ++d) {
     parameters[parameters.rank++] = problem.x.extent(d);
     statistics[d] = 1;
+  }
+  if (grouped) {
+    parameters = {problem.x.extent(1)};
+    statistics = {problem.x.extent(0), problem.groups};
   }
   check_same_shape(operation, {forward ? "y" : "dy", problem.y}, x);
   if (!forward) check_same_shape(operation, {"dx", problem.dx}, x);
@@ -88,11 +135,11 @@ void validate(RowNormProblem const& problem) {
   check_finite(operation, "epsilon", problem.epsilon);
   if (problem.epsilon < 0)
     refuse(operation, fmt::format("epsilon is {}; it must not be negative", problem.epsilon));
-  if (parameters.size() == 0)
+  if (row == 0)
     refuse(operation,
            fmt::format("x is {}: the mean over zero elements is undefined; every extent from axis {} on "
                        "must be at least 1",
-                       to_string(problem.x), problem.axis));
+                       to_string(problem.x), grouped ? 1 : problem.axis));
 }
 
 void validate(LrnProblem const& problem) {

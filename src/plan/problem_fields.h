@@ -96,6 +96,7 @@ void visit_fields(Self& problem, Visit&& visit) {
   visit("mode", problem.mode);
   visit("direction", problem.direction);
   visit("axis", problem.axis);
+  if (problem.mode == RowNormMode::group) visit("groups", problem.groups);
   visit("x", problem.x);
   visit("y", problem.y);
   visit("dx", problem.dx);
@@ -209,7 +210,7 @@ inline std::vector<std::string> names_of(ConvolutionDirection) {
 }
 inline std::vector<std::string> names_of(Direction) { return {"forward", "backward"}; }
 inline std::vector<std::string> names_of(BatchNormMode) { return {"inference", "training", "backward"}; }
-inline std::vector<std::string> names_of(RowNormMode) { return {"layer", "rms"}; }
+inline std::vector<std::string> names_of(RowNormMode) { return {"layer", "rms", "group"}; }
 inline std::vector<std::string> names_of(OptimizerKind) { return {"sgd", "adam"}; }
 inline std::vector<std::string> names_of(PoolingMode) {
   std::vector<std::string> names;

@@ -94,6 +94,69 @@ static void test_batch_norm(cosmati_handle_t handle) {
   SAME(y, wanted, X, 1e-5);
 }
 
+/* One group, whose gradients of weight and bias are those of a layer normalization, summed by channel. */
+static void test_group_norm(cosmati_handle_t handle) {
+  cosmati_group_norm group_norm = cosmati_default_group_norm();
+  cosmati_problem_t problem = NULL;
+  int64_t const extent[3] = {IMAGES, C, PIXELS}, channels = C, groups[2] = {IMAGES, 1};
+  static float group_mean[IMAGES], group_inverse[IMAGES], backward[X], sums[C], of_dy[C];
+  memset(sums, 0, sizeof(sums));
+  memset(of_dy, 0, sizeof(of_dy));
+  for (int n = 0; n < IMAGES; ++n) {
+    int const row = C * PIXELS, first = n * row;
+    double average = 0, square = 0, of_g = 0, of_g_u = 0;
+    for (int i = 0; i < row; ++i) average += (double)x[first + i] / row;
+    for (int i = 0; i < row; ++i) square += pow((double)x[first + i] - average, 2) / row;
+    double const inverse = 1 / sqrt(square + epsilon);
+    for (int i = 0; i < row; ++i) {
+      double const u = ((double)x[first + i] - average) * inverse;
+      int const c = i / PIXELS;
+      wanted[first + i] = (float)(u * (double)scale[c] + (double)bias[c]);
+      of_g += (double)(dy[first + i] * scale[c]) / row;
+      of_g_u += (double)(dy[first + i] * scale[c]) * u / row;
+      sums[c] += (float)((double)dy[first + i] * u);
+      of_dy[c] += dy[first + i];
+    }
+    for (int i = 0; i < row; ++i) {
+      double const u = ((double)x[first + i] - average) * inverse;
+      backward[first + i] =
+          (float)(inverse * ((double)(dy[first + i] * scale[i / PIXELS]) - of_g - u * of_g_u));
+    }
+  }
+  group_norm.x = group_norm.y = cosmati_packed(COSMATI_F32, 3, extent);
+  group_norm.weight = group_norm.bias = cosmati_packed(COSMATI_F32, 1, &channels);
+  group_norm.statistics = cosmati_packed(COSMATI_F32, 2, groups);
+  group_norm.epsilon = epsilon;
+  cosmati_argument const forward[] = {cosmati_data("x", x),
+                                      cosmati_data("weight", scale),
+                                      cosmati_data("bias", bias),
+                                      cosmati_data("y", y),
+                                      cosmati_data("saved_mean", group_mean),
+                                      cosmati_data("saved_inverse", group_inverse)};
+  OK(cosmati_group_norm_problem(&group_norm, &problem));
+  run_once(handle, problem, NULL, forward, 6, __FILE__, __LINE__);
+  SAME(y, wanted, X, 1e-5);
+  memset(&group_norm.bias, 0, sizeof(group_norm.bias));
+  group_norm.direction = COSMATI_BACKWARD;
+  group_norm.dx = group_norm.x;
+  group_norm.dweight = group_norm.dbias = group_norm.weight;
+  cosmati_argument const gradients[] = {cosmati_data("x", x),
+                                        cosmati_data("dy", dy),
+                                        cosmati_data("weight", scale),
+                                        cosmati_data("mean", group_mean),
+                                        cosmati_data("inverse", group_inverse),
+                                        cosmati_data("dx", dx),
+                                        cosmati_data("dweight", dscale),
+                                        cosmati_data("dbias", dbias)};
+  OK(cosmati_group_norm_problem(&group_norm, &problem));
+  run_once(handle, problem, NULL, gradients, 8, __FILE__, __LINE__);
+  SAME(dx, backward, X, 1e-4);
+  SAME(dscale, sums, C, 1e-4);
+  SAME(dbias, of_dy, C, 1e-4);
+  group_norm.groups = 2;
+  REFUSED(cosmati_group_norm_problem(&group_norm, &problem), COSMATI_BAD_REQUEST, "divide the 7 channels");
+}
+
 /* Rows of PIXELS elements; the second row of rms is like that of layer norm without its mean. */
 static void test_row_norm(cosmati_handle_t handle, int is_layer) {
   enum { ROWS = IMAGES * C };
@@ -196,5 +259,6 @@ void test_normalization(cosmati_handle_t handle) {
   test_batch_norm(handle);
   test_row_norm(handle, 1);
   test_row_norm(handle, 0);
+  test_group_norm(handle);
   test_lrn(handle);
 }

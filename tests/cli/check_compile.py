@@ -9,7 +9,7 @@ failures, too: that indicates not spilled registers, but an array that was meant
 import argparse, json, os, subprocess, sys, tempfile, time
 from program import Program
 
-SUBJECTS = ("gemm", "conv", "pool", "activation", "batchnorm", "layernorm", "rmsnorm", "lrn", "softmax", "cross-entropy", "rbf", "dropout", "transform", "reduce", "add",
+SUBJECTS = ("gemm", "conv", "pool", "activation", "batchnorm", "layernorm", "rmsnorm", "groupnorm", "lrn", "softmax", "cross-entropy", "rbf", "dropout", "transform", "reduce", "add",
             "elementwise", "sgd", "adam")
 MOST_LOCAL_BYTES = 2048
 

@@ -75,7 +75,7 @@ def results():
         for subject, *words in (("gemm",), ("gemm", "--type", "f64"), ("gemm", "--type", "s8"), ("gemm", "--type", "bf16"),
                                 ("conv", "--direction", "forward"), ("conv", "--direction", "data"), ("conv", "--direction", "filter"),
                                 ("elementwise", "--size", "5x7x9x11", "--epilogue", "gelu(acc) * scale[c] + other[n, c, h, w]"), ("add",),
-                                ("pool",), ("activation",), ("batchnorm",), ("layernorm",), ("rmsnorm",), ("lrn",), ("softmax",), ("cross-entropy",), ("rbf",),
+                                ("pool",), ("activation",), ("batchnorm",), ("layernorm",), ("rmsnorm",), ("groupnorm",), ("lrn",), ("softmax",), ("cross-entropy",), ("rbf",),
                                 ("dropout",), ("transform",), ("reduce",), ("sgd",), ("adam",)):
             program.call("verify", subject, *words, "--backend", "cpu", *([] if "--size" in words else ["--count", 30]), "--seed", 1 + LEVELS.index(value), COSMATI_MAX_CPU_ISA=value)
 

@@ -207,7 +207,7 @@ products()
 activations()
 conversions()
 if len(sys.argv) <= 3:
-    for subject in ("gemm", "conv", "pool", "activation", "batchnorm", "layernorm", "rmsnorm", "lrn", "softmax", "cross-entropy", "rbf", "dropout", "transform",
+    for subject in ("gemm", "conv", "pool", "activation", "batchnorm", "layernorm", "rmsnorm", "groupnorm", "lrn", "softmax", "cross-entropy", "rbf", "dropout", "transform",
                     "reduce", "add", "elementwise", "sgd", "adam"):
         hard(subject, 12 if program.backend == "emulator" else 60)
 program.finish()

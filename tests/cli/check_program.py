@@ -421,7 +421,7 @@ def other_verbs():
     explained = json_lines(program.call("explain", "gemm", "--size", "64x64x64", "--json"), "kernel", "verdict", "reason")
     program.check([line["verdict"] for line in explained].count("chosen") == 1, "one kernel is chosen")
     program.check(all(line["reason"] for line in explained if line["verdict"] == "refused"), "refusals have reasons")
-    subjects = ("gemm", "conv", "pool", "activation", "batchnorm", "layernorm", "rmsnorm", "softmax", "lrn", "cross-entropy", "rbf", "dropout", "transform", "reduce", "add", "elementwise", "sgd", "adam")
+    subjects = ("gemm", "conv", "pool", "activation", "batchnorm", "layernorm", "rmsnorm", "groupnorm", "softmax", "lrn", "cross-entropy", "rbf", "dropout", "transform", "reduce", "add", "elementwise", "sgd", "adam")
     for subject in subjects:
         lines = json_lines(program.call("verify", subject, "--count", "5", "--json"), "correct", "exact", "max_error", "kernel")
         program.check(len(lines) == 5 and all(line["correct"] for line in lines), f"verify {subject}")

@@ -37,6 +37,7 @@ workload = [
     ("softmax", "--x", npy("x"), "--axis", "1"),
     ("layernorm", "--x", npy("x"), "--axis", "2"),
     ("rmsnorm", "--x", npy("x")),
+    ("groupnorm", "--x", npy("x"), "--groups", "1"),
     ("activation", "--function", "gelu", "--x", npy("x")),
     ("reduce", "--x", npy("x"), "--axes", "0,2", "--operation", "mean"),
     ("transform", "--x", npy("x"), "--from", "nchw", "--to", "nhwc"),

@@ -131,7 +131,7 @@ def outputs_that_are_inputs(data):
 
 machine = {"--backend", "--device", "--device-description", "--kernel", "--policy", "--threads", "--max-workspace", "--max-error", "--tuning", "--cache", "--seed", "--deterministic", "--batch-invariant"}
 types = {"--type", "--a-type", "--b-type", "--c-type", "--d-type", "--accumulator", "--compute"}
-operations = ["gemm", "conv", "pool", "activation", "batchnorm", "layernorm", "rmsnorm", "softmax", "lrn", "cross-entropy", "rbf", "dropout", "transform", "reduce", "add", "elementwise", "sgd", "adam"]
+operations = ["gemm", "conv", "pool", "activation", "batchnorm", "layernorm", "rmsnorm", "groupnorm", "softmax", "lrn", "cross-entropy", "rbf", "dropout", "transform", "reduce", "add", "elementwise", "sgd", "adam"]
 sums = {"gemm", "conv"}  # they have policies, tuning files, and sums of products
 
 

@@ -88,6 +88,10 @@ layernorm --size 20x30
 layernorm --size 4x5x30 --axis 1
 layernorm --size 20x30 --direction backward
 rmsnorm --size 20x30
+groupnorm --size 3x12x5x5 --groups 4
+groupnorm --size 3x12x5x5 --groups 4 --layout nhwc
+groupnorm --size 3x12 --groups 3 --direction backward
+groupnorm --size 3x12x5x5 --groups 4 --direction backward
 lrn --shape 2x8x5x5
 lrn --shape 2x8x5x5 --direction backward
 softmax --size 20x30 --log

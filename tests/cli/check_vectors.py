@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""`cosmati run` activation, softmax, layer and RMS normalization, losses, dropout, reduce, add, sgd, adam against numpy. usage: check_vectors.py PROGRAM BACKEND"""
+"""`cosmati run` activation, softmax, layer, RMS and group normalization, losses, dropout, reduce, add, sgd, adam against numpy. usage: check_vectors.py PROGRAM BACKEND"""
 import itertools, math, sys
 import numpy as np
 from program import Program, from_bf16, to_bf16
@@ -106,6 +106,34 @@ def norms():
         program.close(name + " dweight", program.load("dw.npy"), (wide(dy) * U).sum(rows), 10)
         if layer:
             program.close(name + " dbias", program.load("db.npy"), wide(dy).sum(rows), 10)
+    for shape, groups, order, center, given in itertools.product(((3, 6), (2, 12, 5), (2, 6, 3, 5), (1, 6, 2, 3, 4), (2, 4, 1999)), (1, 2), (None, "nhwc", "chwn"),
+                                                                 (0, 3000), (True, False)):
+        n, channels, axes = shape[0], shape[1], {None: range(len(shape)), "nhwc": (0, *range(2, len(shape)), 1), "chwn": (*range(1, len(shape)), 0)}[order]
+        x, dy, weight, bias = normal(*shape) + np.float32(center), normal(*shape), normal(channels) + 1, normal(channels)
+        rows, of_channel = wide(x).reshape(n, groups, -1), (1, channels) + (1,) * (len(shape) - 2)
+        W, B = (wide(weight).reshape(of_channel), wide(bias).reshape(of_channel)) if given else (1, 0)
+        mean = rows.mean(-1)
+        inverse = 1 / np.sqrt(rows.var(-1) + 1e-3)
+        name = f"groupnorm {shape} groups {groups} {order} around {center} {given}"
+        back = lambda array: array.transpose(np.argsort(axes))
+        words = ["groupnorm", "--x", program.save("x", x.transpose(axes)), "--groups", groups, "--epsilon", 1e-3, *(["--layout", order] if order else [])]
+        parameters = ["--weight", program.save("weight", weight)] if given else []
+        biases = ["--bias", program.save("bias", bias)] if given else []
+        saves = ["--save-inverse", program.file("inverse.npy"), "--save-mean", program.file("mean.npy")]
+        u = ((rows - mean[..., None]) * inverse[..., None]).reshape(shape)
+        program.close(name, back(program.run(*words, *parameters, *biases, *saves)), u * W + B, 3, 4e-6)
+        program.close(name + " inverse", program.load("inverse.npy", True), inverse, relative=4e-6)
+        program.close(name + " mean", program.load("mean.npy", True), mean, abs(center) + 1, 1e-6)
+        I = wide(program.load("inverse.npy", True))[..., None]
+        U = (rows - wide(program.load("mean.npy", True))[..., None]) * I
+        g = (wide(dy) * W).reshape(rows.shape)
+        dx = (I * (g - g.mean(-1, keepdims=True) - U * (g * U).mean(-1, keepdims=True))).reshape(shape)
+        more = ["--dy", program.save("dy", dy.transpose(axes)), "--direction", "backward", "--inverse", program.file("inverse.npy"), "--mean", program.file("mean.npy"),
+                "--out-bias", program.file("db.npy"), "--out-weight", program.file("dw.npy")]
+        program.close(name + " dx", back(program.run(*words, *parameters, *more)), dx, inverse.max() * 10)
+        others = (0, *range(2, len(shape)))
+        program.close(name + " dweight", program.load("dw.npy"), (wide(dy) * U.reshape(shape)).sum(others), 100)
+        program.close(name + " dbias", program.load("db.npy"), wide(dy).sum(others), 100)
     constant = np.full((3, 259), 30001.25, np.float32)
     program.close("a constant row is the bias", program.run("layernorm", "--x", program.save("x", constant)), np.zeros((3, 259)), 1, 1e-4)
 

@@ -180,6 +180,15 @@ def rms_norm(case, program):
                        "--epsilon", repr(case.get("epsilon", 1e-5)))
 
 
+def group_norm(case, program):
+    """Also InstanceNormalization, where each channel is a group. GroupNormalization had a scale for each group before opset 21."""
+    x, scale, bias = case.inputs
+    groups = case.attributes.get("num_groups", x.shape[1])
+    scale, bias = (np.repeat(one, x.shape[1] // one.size) for one in (scale, bias))
+    return program.run("groupnorm", "--x", program.file(x), "--weight", program.file(scale), "--bias", program.file(bias),
+                       "--groups", groups, "--epsilon", repr(case.get("epsilon", 1e-5)))
+
+
 def lrn(case, program):
     return program.run("lrn", "--x", program.file(case.inputs[0]), "--size", case.attributes["size"],
                        "--alpha", repr(case.get("alpha", 1e-4)), "--beta", repr(case.get("beta", 0.75)),
@@ -223,7 +232,7 @@ def activation(case, program):
 
 RUNNERS = {"Conv": convolution, "ConvTranspose": convolution, "MaxPool": pooling, "AveragePool": pooling,
            "GlobalAveragePool": pooling, "BatchNormalization": batch_norm, "LayerNormalization": layer_norm,
-           "RMSNormalization": rms_norm, "LRN": lrn, "Softmax": softmax,
+           "RMSNormalization": rms_norm, "GroupNormalization": group_norm, "InstanceNormalization": group_norm, "LRN": lrn, "Softmax": softmax,
            "LogSoftmax": softmax, "Gemm": gemm, "MatMul": matmul, **dict.fromkeys(ACTIVATIONS, activation)}
 # Algorithms that must have computed some of the cases, which are small and in f32.
 WITH_CASES = ("implicit_gemm", "direct", "direct_tiled", "unroll_gemm", "depthwise", "winograd", "depth_taps")

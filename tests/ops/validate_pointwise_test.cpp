@@ -65,6 +65,29 @@ TEST(ValidateBatchNorm, ShapesAndEpsilon) {
             "batch normalization training: x is f32 (3), of rank 1; its rank must be 2 to 5");
 }
 
+TEST(ValidateRowNorm, Groups) {
+  RowNormProblem problem;
+  problem.mode = RowNormMode::group;
+  problem.groups = 3;
+  problem.x = problem.y = f32_of({2, 6, 4});
+  problem.weight = problem.bias = f32_of({6});
+  problem.statistics = f32_of({2, 3});
+  EXPECT_EQ(refusal(problem, as_it_is), "");
+  for (Index const groups : {0, 4})
+    EXPECT_EQ(refusal(problem, [&](auto& p) { p.groups = groups; }),
+              "group normalization: groups is " + std::to_string(groups) +
+                  "; it must be at least 1 and divide the 6 channels of x, f32 (2, 6, 4)");
+  EXPECT_EQ(refusal(problem, [](auto& p) { p.weight = f32_of({4}); }),
+            "group normalization: weight is f32 (4); its shape must be (6)");
+  EXPECT_EQ(refusal(problem,
+                    [](auto& p) {
+                      p.statistics = f32_of({2, 6});
+                    }),
+            "group normalization: statistics (of mean and inverse) is f32 (2, 6); its shape must be (2, 3)");
+  EXPECT_NE(refusal(problem, [](auto& p) { p.x = p.y = f32_of({6}); }), "");
+  EXPECT_NE(refusal(problem, [](auto& p) { p.x = p.y = f32_of({2, 6, 0}); }), "");
+}
+
 TEST(ValidateRowNorm, ShapesAndAxis) {
   RowNormProblem problem;
   problem.x = problem.y = f32_of({2, 3, 4});

@@ -104,6 +104,11 @@ class Operators(unittest.TestCase):
                 self.assertTrue(torch.autograd.gradcheck(lambda x, *rest: ct.layer_norm(x, (3, 5), *rest), (x, *arguments)))
             for w in (weight, None):
                 self.assertTrue(torch.autograd.gradcheck(lambda x, w: ct.rms_norm(x, (3, 5), w, .1), (x, w)))
+            image, scale, shift = (normal(*shape, device=device) for shape in ((2, 6, 3, 2), (6,), (6,)))
+            for arguments in ((scale, shift), (scale, None), (None, shift), (None, None)):
+                self.assertTrue(torch.autograd.gradcheck(lambda x, *rest: ct.group_norm(x, 3, *rest), (image, *arguments)))
+            torch.library.opcheck(OPS.group_norm, (image, 3, scale, shift), test_utils=("test_schema", "test_faketensor"))
+            torch.testing.assert_close(ct.group_norm(image, 2, scale, shift), torch.nn.functional.group_norm(image, 2, scale, shift))
             torch.library.opcheck(OPS.layer_norm, (x, [3, 5], weight, bias), test_utils=("test_schema", "test_faketensor"))
             torch.library.opcheck(OPS.rms_norm, (x, [3, 5], weight), test_utils=("test_schema", "test_faketensor"))
             for dtype, off in ((torch.float32, 1e-5), (torch.float16, 4e-3), (torch.bfloat16, 3e-2)):

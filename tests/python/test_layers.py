@@ -51,6 +51,21 @@ def test_batch_norm():
         cosmati.batch_norm(x, None, None)
 
 
+@pytest.mark.parametrize("shape, groups", [((3, 6), 2), ((2, 6, 5), 3), ((2, 4, 3, 5), 1), ((1, 4, 2, 3, 4), 4)])
+def test_group_norm(shape, groups):
+    x, weight, bias = normal(*shape) + 3, normal(shape[1]), normal(shape[1])
+    rows = x.reshape(shape[0], groups, -1)
+    u = ((rows - rows.mean(-1, keepdims=True)) / np.sqrt(rows.var(-1, keepdims=True) + 1e-5)).reshape(shape)
+    of_channel = (-1,) + (1,) * (len(shape) - 2)
+    out = np.zeros(shape, np.float32)
+    assert cosmati.group_norm(x, groups, out=out) is out
+    close(out, u)
+    close(cosmati.group_norm(x, groups, weight, bias), u * weight.reshape(of_channel) + bias.reshape(of_channel))
+    for wrong in (0, 5, 7):
+        with pytest.raises(ValueError, match="num_groups"):
+            cosmati.group_norm(x, wrong)
+
+
 @pytest.mark.parametrize("shape, normalized", [((5,), 5), ((4, 7), 7), ((2, 3, 4), (3, 4)), ((2, 3, 4), [4]), ((3, 2000), 2000)])
 def test_layer_norm_and_rms_norm(shape, normalized):
     last = (normalized,) if isinstance(normalized, int) else tuple(normalized)

@@ -1,4 +1,5 @@
-// Batch, layer, RMS and local response normalization, against hand-computed values and central differences.
+// Batch, layer, RMS, group and local response normalization, against hand-computed values and central
+// differences.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -137,18 +138,54 @@ TEST(ReferenceRowNorm, ByHand) {
   EXPECT_DOUBLE_EQ(y.get(1), 3 * 0.2 * 3);
 }
 
+TEST(ReferenceRowNorm, OfGroupsByHand) {
+  Tensor const x = tensor({2, 4, 1}, {1, 3, 2, 10, 5, 5, 0, 4}), weight = tensor({4}, {2, 3, 4, 5}),
+               bias = tensor({4}, {10, 20, 30, 40});
+  Tensor y = poisoned(x.shape()), mean = poisoned({2, 2}), inverse = poisoned({2, 2});
+  RowNormProblem problem;
+  problem.mode = RowNormMode::group;
+  problem.groups = 2;
+  problem.x = x.description();
+  problem.y = y.description();
+  problem.weight = problem.bias = weight.description();
+  problem.statistics = mean.description();
+  problem.epsilon = 9;  // variances 1, 16, 0, 4
+  validate(problem);
+  reference::run(problem, {.x = x.data(),
+                           .weight = weight.data(),
+                           .bias = bias.data(),
+                           .y = y.data(),
+                           .saved_mean = mean.data(),
+                           .saved_inverse = inverse.data()});
+  EXPECT_EQ(values_of(mean), (Values{2, 6, 5, 2}));
+  EXPECT_DOUBLE_EQ(inverse.get(1), 0.2);
+  EXPECT_DOUBLE_EQ(inverse.get(2), 1.0 / 3);
+  EXPECT_DOUBLE_EQ(y.get(0), 10 - 2 / std::sqrt(10.0));
+  EXPECT_DOUBLE_EQ(y.get(3), 5 * 0.2 * 4 + 40);
+  EXPECT_DOUBLE_EQ(y.get(4), 10);
+  EXPECT_DOUBLE_EQ(y.get(6), 30 - 4 * 2 / std::sqrt(13.0));
+}
+
 TEST(ReferenceRowNorm, Gradients) {
-  for (unsigned seed = 0; seed < 16; ++seed) {
+  for (unsigned seed = 0; seed < 24; ++seed) {
     Random random(seed);
-    Shape const shape{random.between(1, 3), random.between(1, 3), random.between(2, 4)};
+    bool const grouped = seed >= 16;
+    Index const groups = random.between(1, 3);
+    Shape const shape{random.between(1, 3), grouped ? groups * random.between(1, 2) : random.between(1, 3),
+                      random.between(2, 4)};
     RowNormProblem problem;
-    problem.mode = seed % 2 == 0 ? RowNormMode::layer : RowNormMode::rms;
+    problem.mode = grouped ? RowNormMode::group : seed % 2 == 0 ? RowNormMode::layer : RowNormMode::rms;
+    problem.groups = grouped ? groups : 1;
     problem.axis = static_cast<int>(random.between(0, 2));
     problem.epsilon = 0.1;
     Shape parameters, rows = shape;
     for (int d = problem.axis; d < 3; ++d) {
       parameters[parameters.rank++] = shape[d];
       rows[d] = 1;
+    }
+    if (grouped) {
+      parameters = {shape[1]};
+      rows = {shape[0], groups};
     }
     Tensor x = random.tensor(shape, -2, 2), y = random.tensor(shape), dx = random.tensor(shape);
     Tensor const dy = random.tensor(shape);

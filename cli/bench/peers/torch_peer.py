@@ -8,7 +8,7 @@ if PyTorch does not support the request, else one of the answers below.
   {"forget_graphs": true}               single calls from now on
   {"result": true}                      computes the first set's outputs into the shared memory
 """
-import json, mmap, os, re, statistics, sys, time
+import json, math, mmap, os, re, statistics, sys, time
 
 answers = os.fdopen(os.dup(1), "w", buffering=1)
 os.dup2(2, 1)  # output that a library prints must not become an answer
@@ -148,7 +148,23 @@ def batchnorm(p, inputs):
         lambda s: aten.native_batch_norm_backward(s["dy"], s["x"], s["scale"], None, None, s["mean"], s["inverse"], True, epsilon, [True] * 3)
 
 
+def group_norm(p, inputs):
+    extents, groups, epsilon = p["x"]["extents"], p["groups"], p["epsilon"]
+    sizes = extents[0], extents[1], math.prod(extents[2:])
+    if (p["direction"] == "backward" or p["statistics"]) and inputs["x"].element_size() < 4:
+        raise Refusal("PyTorch keeps the statistics of a group normalization in 16 bits")
+    if p["direction"] == "backward":
+        wanted = [True, bool(p["dweight"]), bool(p["dbias"])]
+        return (lambda s: s), lambda s: tuple(d for d in aten.native_group_norm_backward(
+            s["dy"], s["x"], s["mean"], s["inverse"], s.get("weight"), *sizes, groups, wanted) if d is not None)
+    if p["statistics"]:
+        return (lambda s: s), lambda s: aten.native_group_norm(s["x"], s.get("weight"), s.get("bias"), *sizes, groups, epsilon)
+    return (lambda s: s), lambda s: (F.group_norm(s["x"], groups, s.get("weight"), s.get("bias"), epsilon),)
+
+
 def row_norm(p, inputs):
+    if p["mode"] == "group":
+        return group_norm(p, inputs)
     epsilon, rows = p["epsilon"], p["x"]["extents"][p["axis"]:]
     layer = p["mode"] == "layer"
     if p["direction"] == "forward":

@@ -266,6 +266,32 @@ COSMATI_API cosmati_status cosmati_layer_norm_problem(cosmati_row_norm const* la
 COSMATI_API cosmati_status cosmati_rms_norm_problem(cosmati_row_norm const* rms_norm,
                                                     cosmati_problem_t* problem);
 
+/* ---- Group normalization: layer normalization of the rows that each image has in C / groups adjacent
+ * channels, x (N, C, ...) of rank 2 to 5, with a weight and a bias for each channel:
+ *   FORWARD    y = u * weight[c] + bias[c]; saved_mean and saved_inverse, if there are statistics
+ *   BACKWARD   dx, and dweight[c] = sum of dy * u and dbias[c] = sum of dy, in a fixed order, if they are
+ *              present; from x, dy, weight, mean and inverse */
+typedef struct cosmati_group_norm {
+  size_t size;
+  int32_t direction;             /* FORWARD */
+  int64_t groups;                /* 1; divides C */
+  cosmati_tensor x, y, dx;       /* y: y or dy; dx: of BACKWARD */
+  cosmati_tensor weight, bias;   /* (C), or none: ones, zeros; bias: of FORWARD */
+  cosmati_tensor dweight, dbias; /* of BACKWARD, or none */
+  cosmati_tensor statistics;     /* (N, groups); of FORWARD: or none */
+  double epsilon;                /* 1e-5 */
+} cosmati_group_norm;
+static inline cosmati_group_norm cosmati_default_group_norm(void) {
+  cosmati_group_norm group_norm;
+  memset(&group_norm, 0, sizeof(group_norm));
+  group_norm.size = sizeof(group_norm);
+  group_norm.groups = 1;
+  group_norm.epsilon = 1e-5;
+  return group_norm;
+}
+COSMATI_API cosmati_status cosmati_group_norm_problem(cosmati_group_norm const* group_norm,
+                                                      cosmati_problem_t* problem);
+
 /* ---- Softmax along `axis`: y = exp(x - max) / sum of exp(x - max), or its logarithm.
  * backward, from y and dy: dx = y * (dy - sum of dy*y); of the logarithm: dx = dy - exp(y) * sum of dy. */
 typedef struct cosmati_softmax {

@@ -1,4 +1,4 @@
-// Batch normalization, layer and RMS normalization, and local response normalization.
+// Batch normalization, layer, RMS and group normalization, and local response normalization.
 #pragma once
 #include "cosmati/ops/pooling.h"
 
@@ -69,29 +69,34 @@ struct BatchNormProblem {
   }
 };
 
-enum class RowNormMode : unsigned char { layer, rms };
+enum class RowNormMode : unsigned char { layer, rms, group };
 
 // Layer normalization and RMS normalization. The dimensions of x from `axis` on are normalized together: they
 // are a row of n elements, with one mean and one inverse for each index tuple of the dimensions before.
-//   layer:    mean = sum of x / n, inverse = 1 / sqrt(sum of (x - mean)^2 / n + epsilon),
+// Group normalization: x is (N, C, ...), and a row is what an image has in C / groups adjacent channels.
+//   layer, group:
+//             mean = sum of x / n, inverse = 1 / sqrt(sum of (x - mean)^2 / n + epsilon),
 //             u = (x - mean) * inverse
 //   rms:      inverse = 1 / sqrt(sum of x^2 / n + epsilon), u = x * inverse
-//   forward:  y = u * weight + bias; writes saved_mean (layer) and saved_inverse if `statistics` is present
+//   forward:  y = u * weight + bias; writes saved_mean (not rms) and saved_inverse if `statistics` is present
 //   backward: from x, dy, weight and the saved statistics, with g = dy * weight and means over the row:
 //             dx = inverse * (g - mean of g - u * mean of g*u), rms without the mean of g;
-//             dweight = sum of dy * u and dbias = sum of dy over all rows, in an order fixed by the plan
+//             dweight = sum of dy * u and dbias = sum of dy over all elements that share the parameter, in an
+//             order fixed by the plan
 // Absent weights are ones, an absent bias is zeros. NaN: docs/nonfinite.md
 struct RowNormProblem {
   RowNormMode mode = RowNormMode::layer;
   Direction direction = Direction::forward;
-  int axis = 1;
+  int axis = 1;      // not of group
+  Index groups = 1;  // of group; divides C
   TensorDescription x;
   TensorDescription y;               // y, or dy
   TensorDescription dx;              // backward only
-  TensorDescription weight;          // the shape of x from `axis` on, or absent
-  TensorDescription bias;            // like weight; forward only, layer only
+  TensorDescription weight;          // the shape of x from `axis` on, or absent; group: (C)
+  TensorDescription bias;            // like weight; forward only, not rms
   TensorDescription dweight, dbias;  // like weight; backward only
-  TensorDescription statistics;      // the shape of x with extents of 1 from `axis` on: mean and inverse
+  // Mean and inverse: the shape of x with extents of 1 from `axis` on; group: (N, groups).
+  TensorDescription statistics;
   double epsilon = 1e-5;
 
   struct Arguments {
@@ -110,8 +115,8 @@ struct RowNormProblem {
   };
 
   bool centered() const { return mode != RowNormMode::rms; }
-  // Whether the parameters vary along dimension d of x.
-  bool has_parameters_along(int d) const { return d >= axis; }
+  // Whether the parameters vary along dimension d of x in the form of in_rows().
+  bool has_parameters_along(int d) const { return mode == RowNormMode::group ? d == 1 || d == 2 : d >= axis; }
   // See ConvolutionProblem.
   char const* sums_over_batch() const {
     return dweight.present() || dbias.present() ? "the gradients of weight and bias are sums" : nullptr;
@@ -177,7 +182,8 @@ struct LrnProblem {
 
 void validate(BatchNormProblem const& problem);  // throws Error(bad_request)
 // The problem as kernels compute it: each tensor has the rank of x, and strides of 0 along the dimensions of
-// x along which it does not vary.
+// x along which it does not vary. For group, C becomes the two dimensions (groups, C / groups), and axis
+// is 2.
 RowNormProblem in_rows(RowNormProblem problem);
 void validate(RowNormProblem const& problem);  // throws Error(bad_request)
 void validate(LrnProblem const& problem);      // throws Error(bad_request)

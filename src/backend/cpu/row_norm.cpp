@@ -1,4 +1,4 @@
-// Layer and RMS normalization and their gradients, row by row, for any types.
+// Layer, RMS and group normalization and their gradients, row by row, for any types.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -128,11 +128,21 @@ class RowNormKernel final : public HostKernel<RowNormProblem> {
   RowNormKernel(RowNormProblem const& problem, int threads)
       : problem_(in_rows(problem)),
         forward_(problem.direction == Direction::forward),
+        grouped_(problem.mode == RowNormMode::group),
         length_(row_shape(problem_).size()),
+        repeat_(grouped_ ? length_ / problem_.x.extent(2) : 1),
+        parameters_(grouped_ ? problem.x.extent(1) : length_),
         threads_(problem_.x.layout.size() < small_work ? 1 : threads) {
-    nest_ = make_loop_nest<4>({rows_of(problem_.x), rows_of(problem_.y),
-                               rows_of(forward_ ? problem_.y : problem_.dx),
-                               rows_of(problem_.statistics.present() ? problem_.statistics : problem_.x)});
+    Layout const x = rows_of(problem_.x);
+    auto const rows_or_x = [&](TensorDescription const& tensor) {
+      return tensor.present() ? rows_of(tensor) : x;
+    };
+    Layout first = x;  // of the row's parameters, in an array of all
+    std::fill_n(first.stride, max_rank, Index{0});
+    if (grouped_) first.stride[1] = problem_.x.extent(2);
+    nest_ = make_loop_nest<7>({x, rows_of(problem_.y), rows_of(forward_ ? problem_.y : problem_.dx),
+                               rows_or_x(problem_.statistics), rows_or_x(problem_.weight),
+                               rows_or_x(problem_.bias), first});
     // The sums of the parameters' gradients: first within chunks of rows, whose number depends only on the
     // problem and not on the number of threads, then over the chunks in order.
     sums_ = (problem.dweight.present() ? 1 : 0) + (problem.dbias.present() ? 1 : 0);
@@ -141,7 +151,7 @@ class RowNormKernel final : public HostKernel<RowNormProblem> {
 
   std::size_t workspace_bytes() const {
     std::size_t const sums = static_cast<std::size_t>(sums_ > 0 ? chunks_ * sums_ : 0);
-    return row_bytes() * (2 + sums + buffers * static_cast<std::size_t>(threads_));
+    return row_bytes() * (2 + buffers() * static_cast<std::size_t>(threads_)) + sum_bytes() * sums;
   }
 
   void run(RowNormProblem::Arguments const& arguments, std::byte* workspace) const override {
@@ -149,44 +159,54 @@ class RowNormKernel final : public HostKernel<RowNormProblem> {
     auto const room = [&](std::size_t row) {
       return reinterpret_cast<Real*>(workspace + (2 + row) * row_bytes());
     };
+    std::byte* const sums = workspace + (2 + buffers() * static_cast<std::size_t>(threads_)) * row_bytes();
+    auto const sum_at = [&](Index number) {
+      return reinterpret_cast<Real*>(sums + static_cast<std::size_t>(number) * sum_bytes());
+    };
     Row<Real> common{};
     common.count = length_;
-    if (problem_.weight.present()) common.weight = read(problem_.weight, arguments.weight, 0, parameters);
-    if (problem_.bias.present())
+    // Rows of groups have their own.
+    if (problem_.weight.present() && !grouped_)
+      common.weight = read(problem_.weight, arguments.weight, 0, parameters);
+    if (problem_.bias.present() && !grouped_)
       common.bias = read(problem_.bias, arguments.bias, 0, reinterpret_cast<Real*>(workspace + row_bytes()));
-    std::size_t const first_sum = buffers * static_cast<std::size_t>(threads_);
     parallel_parts(threads_, [&](int part, int parts) {
-      std::array<Real*, buffers> memory;
-      for (std::size_t b = 0; b < buffers; ++b)
-        memory[b] = room(static_cast<std::size_t>(part) * buffers + b);
+      std::array<Real*, most_buffers> memory{};
+      for (std::size_t b = 0; b < buffers(); ++b)
+        memory[b] = room(static_cast<std::size_t>(part) * buffers() + b);
       auto const [first, last] = share(chunks_, part, parts);
       for (Index chunk = first; chunk < last; ++chunk) {
         Index const begin = nest_.size() * chunk / chunks_, end = nest_.size() * (chunk + 1) / chunks_;
         Real *dweight = nullptr, *dbias = nullptr;
-        std::size_t const at = first_sum + static_cast<std::size_t>(chunk * sums_);
-        if (problem_.dweight.present()) dweight = room(at);
-        if (problem_.dbias.present()) dbias = room(at + (problem_.dweight.present() ? 1 : 0));
+        if (problem_.dweight.present()) dweight = sum_at(chunk * sums_);
+        if (problem_.dbias.present()) dbias = sum_at(chunk * sums_ + sums_ - 1);
         for (Real* sum : {dweight, dbias})
-          if (sum != nullptr) std::fill_n(sum, length_, Real(0));
+          if (sum != nullptr) std::fill_n(sum, parameters_, Real(0));
         for (Index row = begin; row < end; ++row)
           forward_ ? forward(arguments, row, common, memory)
                    : backward(arguments, row, common, memory, dweight, dbias);
       }
     });
     for (int which = 0; which < sums_; ++which) {
-      Real* const total = room(first_sum + static_cast<std::size_t>(which));
+      Real* const total = sum_at(which);
       for (Index chunk = 1; chunk < chunks_; ++chunk) {
-        Real const* const other = room(first_sum + static_cast<std::size_t>(chunk * sums_ + which));
-        for (Index i = 0; i < length_; ++i) total[i] += other[i];
+        Real const* const other = sum_at(chunk * sums_ + which);
+        for (Index i = 0; i < parameters_; ++i) total[i] += other[i];
       }
       bool const weight = which == 0 && problem_.dweight.present();
       TensorDescription const& tensor = weight ? problem_.dweight : problem_.dbias;
-      write(total, tensor, weight ? arguments.dweight : arguments.dbias, 0);
+      void* const data = weight ? arguments.dweight : arguments.dbias;
+      if (grouped_)
+        write_row(total, tensor.type, data, tensor.layout.stride[2], parameters_);
+      else
+        write(total, tensor, data, 0);
     }
   }
 
  private:
-  static constexpr std::size_t buffers = 3;
+  static constexpr std::size_t most_buffers = 5;
+  std::size_t buffers() const { return grouped_ ? most_buffers : 3; }
+  std::size_t sum_bytes() const { return round_up(static_cast<std::size_t>(parameters_) * sizeof(Real)); }
 
   Layout rows_of(TensorDescription const& tensor) const {
     Layout layout = tensor.layout;
@@ -194,26 +214,51 @@ class RowNormKernel final : public HostKernel<RowNormProblem> {
     return layout;
   }
   std::size_t row_bytes() const { return round_up(static_cast<std::size_t>(length_) * sizeof(Real)); }
-  Index step(TensorDescription const& tensor) const { return nest_of_row(problem_, tensor).inner_stride(1); }
-  bool as_it_is(TensorDescription const& tensor) const {
-    return tensor.type == type_of<Real> && (length_ == 1 || step(tensor) == 1);
+  bool as_it_is(TensorDescription const& tensor, LoopNest<2> const& nest) const {
+    return tensor.type == type_of<Real> && (length_ == 1 || (nest.rank == 1 && nest.inner_stride(1) == 1));
   }
   // The row itself if its type and stride are suitable, otherwise a copy in `to`.
   Real const* read(TensorDescription const& tensor, void const* data, Index offset, Real* to) const {
-    if (as_it_is(tensor)) return static_cast<Real const*>(data) + offset;
-    read_row(tensor.type, element(tensor.type, data, offset), step(tensor), to, length_);
+    LoopNest<2> const nest = nest_of_row(problem_, tensor);
+    if (as_it_is(tensor, nest)) return static_cast<Real const*>(data) + offset;
+    for (Index first = 0; first < length_; first += nest.inner())
+      read_row(tensor.type, element(tensor.type, data, offset + nest.offset(1, first)), nest.inner_stride(1),
+               to + first, nest.inner());
     return to;
   }
   Real* place(TensorDescription const& tensor, void* data, Index offset, Real* otherwise) const {
-    return as_it_is(tensor) ? static_cast<Real*>(data) + offset : otherwise;
+    return as_it_is(tensor, nest_of_row(problem_, tensor)) ? static_cast<Real*>(data) + offset : otherwise;
   }
   void write(Real const* from, TensorDescription const& tensor, void* data, Index offset) const {
-    if (as_it_is(tensor) && from == static_cast<Real*>(data) + offset) return;
-    write_row(from, tensor.type, element(tensor.type, data, offset), step(tensor), length_);
+    LoopNest<2> const nest = nest_of_row(problem_, tensor);
+    if (as_it_is(tensor, nest) && from == static_cast<Real*>(data) + offset) return;
+    for (Index first = 0; first < length_; first += nest.inner())
+      write_row(from + first, tensor.type, element(tensor.type, data, offset + nest.offset(1, first)),
+                nest.inner_stride(1), nest.inner());
+  }
+
+  // The weights and the bias of the channels, for each element of a row.
+  void add_parameters_of(Index number, RowNormProblem::Arguments const& arguments, Row<Real>& row,
+                         std::array<Real*, most_buffers> const& memory) const {
+    if (!grouped_) return;
+    if (problem_.weight.present())
+      row.weight = read(problem_.weight, arguments.weight, nest_.offset(4, number), memory[3]);
+    if (problem_.bias.present())
+      row.bias = read(problem_.bias, arguments.bias, nest_.offset(5, number), memory[4]);
+  }
+  // Adds the sums of each channel of a row, whose first is `first`.
+  void add_channels(Row<Real> row, Index first, Real* dweight, Real* dbias) const {
+    Index const channels = row.count / repeat_;
+    row.count = repeat_;
+    for (Index c = first; c < first + channels; ++c, row.x += repeat_, row.dy += repeat_) {
+      if (dweight != nullptr) dweight[c] += static_cast<Real>(Clones<sum_with_u<Real>>::call(row, row.dy));
+      if (dbias != nullptr) dbias[c] += static_cast<Real>(Clones<sum_row<Real>>::call(row.dy, row.count));
+    }
   }
 
   void forward(RowNormProblem::Arguments const& arguments, Index number, Row<Real> row,
-               std::array<Real*, buffers> const& memory) const {
+               std::array<Real*, most_buffers> const& memory) const {
+    add_parameters_of(number, arguments, row, memory);
     row.x = read(problem_.x, arguments.x, nest_.offset(0, number), memory[0]);
     auto const count = static_cast<double>(length_);
     double mean = 0, correction = 0;
@@ -241,14 +286,18 @@ class RowNormKernel final : public HostKernel<RowNormProblem> {
   }
 
   void backward(RowNormProblem::Arguments const& arguments, Index number, Row<Real> row,
-                std::array<Real*, buffers> const& memory, Real* dweight, Real* dbias) const {
+                std::array<Real*, most_buffers> const& memory, Real* dweight, Real* dbias) const {
+    add_parameters_of(number, arguments, row, memory);
     row.x = read(problem_.x, arguments.x, nest_.offset(0, number), memory[0]);
     row.dy = read(problem_.y, arguments.dy, nest_.offset(1, number), memory[1]);
     Index const at = nest_.offset(3, number);
     DataType const type = problem_.statistics.type;
     row.mean = problem_.centered() ? static_cast<Real>(load(type, arguments.mean, at)) : Real(0);
     row.inverse = static_cast<Real>(load(type, arguments.inverse, at));
-    Clones<add_parameters<Real>>::call(row, dweight, dbias);
+    if (grouped_)
+      add_channels(row, nest_.offset(6, number), dweight, dbias);
+    else
+      Clones<add_parameters<Real>>::call(row, dweight, dbias);
     Real const* g = row.dy;
     if (row.weight != nullptr) {
       Clones<weigh<Real>>::call(row, memory[2]);
@@ -264,10 +313,12 @@ class RowNormKernel final : public HostKernel<RowNormProblem> {
   }
 
   RowNormProblem problem_;
-  bool forward_;
-  Index length_, chunks_ = 1;
+  bool forward_, grouped_;
+  Index length_;
+  Index repeat_, parameters_;  // adjacent elements of a row that share a parameter; all parameters
+  Index chunks_ = 1;
   int threads_, sums_ = 0;
-  LoopNest<4> nest_;  // over the rows: x, y or dy, y or dx, statistics
+  LoopNest<7> nest_;  // over the rows: x, y or dy, y or dx, statistics, weight, bias, first parameter
 };
 
 bool in_double(RowNormProblem const& problem) {
@@ -279,6 +330,7 @@ bool in_double(RowNormProblem const& problem) {
 }
 
 std::string violates_rows(RowNormProblem const& problem, Device const&) {
+  if (problem.mode == RowNormMode::group) return {};
   RowNormProblem const rows = in_rows(problem);
   std::vector<TensorDescription const*> given;
   RowNormProblem::visit_tensors(
