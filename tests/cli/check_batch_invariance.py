@@ -44,7 +44,7 @@ check(np.array_equal(images[1].view(np.uint32), images[3][:1].view(np.uint32)), 
 
 for words, said in ((("explain", "conv", "--size", "2x3x9x9x4x3x3", "--direction", "filter"), "a filter's gradient is a sum over the batch"),
                     (("explain", "batchnorm", "--size", "2x3x4x4", "--training"), "are sums over the batch"),
-                    (("find", "gemm", "--size", "8x8x8"), "find takes the fastest"), (("train", "lenet5", "--data", "nowhere"), "train plans"),
+                    (("find", "gemm", "--size", "8x8x8"), "find selects the fastest"), (("train", "lenet5", "--data", "nowhere"), "train plans"),
                     (("predict", "lenet5", "--model", "nowhere"), "predict plans"), (("generate", "dcgan", "--count", "1"), "generate plans")):
     done = call(*words, "--batch-invariant", "--backend", program.backend, expect=2)
     check(said in done.stderr, f"{words[:2]}: {done.stderr.strip()}")
