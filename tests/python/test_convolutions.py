@@ -69,6 +69,7 @@ def test_bias_and_epilogue():
     assert (cosmati.conv2d(x, w, bias) == shifted).all()
     assert (cosmati.conv2d(x, w, bias, epilogue="relu(acc + bias[k]) + r[n, k, p, q]", r=y) == np.maximum(shifted, 0) + y).all()
     plan = cosmati.plan_conv2d(x, w, bias, kernel="reference")
+    assert 0 < plan.expected_error < 1e-14 < cosmati.plan_conv2d(x, w, bias).expected_error < 1e-6  # sums in float64, in float32
     assert plan.kernel == "reference" and (plan(x, w, bias) == shifted).all()
     with pytest.raises(ValueError, match="the plan was made for"):
         plan(x[:, :, :3], w, bias)
