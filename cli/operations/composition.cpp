@@ -59,17 +59,24 @@ std::optional<Composition> composed(Plan<GemmProblem> const& plan) {
                         to_string(plan.recipe));
 }
 
+Plan<ReduceProblem> bias_plan_of(Plan<ConvolutionProblem> const& plan) {
+  return plan.recipe.algorithm == ConvolutionAlgorithm::depth_taps ? plan::plan_of_bias(plan)
+                                                                   : plan::bias_plan(plan);
+}
+
 std::optional<Composition> without_bias_gradient(Plan<ConvolutionProblem> const& plan) {
   if (plan.device.backend != Backend::cuda) return {};
   if (plan.problem.direction == ConvolutionDirection::bias) {
-    auto sum = composed(plan::bias_plan(plan));
+    auto sum = composed(bias_plan_of(plan));
     if (sum) sum->kernel = plan.kernel;
     return sum;
   }
   if (plan.recipe.algorithm == ConvolutionAlgorithm::image_slices)
     return without_bias_gradient(plan::plan_of_slice(plan));
-  if (plan.recipe.algorithm == ConvolutionAlgorithm::depth_taps)
-    return without_bias_gradient(plan::plan_of_planes(plan));
+  if (plan.recipe.algorithm == ConvolutionAlgorithm::depth_taps) {
+    auto const planes = plan::plan_of_planes(plan);
+    return planes ? without_bias_gradient(*planes) : std::nullopt;
+  }
   std::string recipe;
   for (Considered const& entry : plan.considered)
     if (entry.kernel == plan.kernel) recipe = entry.recipe;
@@ -85,7 +92,7 @@ std::optional<Composition> composed(Plan<ConvolutionProblem> const& plan) {
   bool const is_apart = plan.problem.direction != ConvolutionDirection::bias && plan.problem.db.present() &&
                         !plan::makes_bias_gradient(plan.problem, plan.recipe);
   if (!composition || !is_apart) return composition;
-  if (auto sum = composed(plan::bias_plan(plan))) {
+  if (auto sum = composed(bias_plan_of(plan))) {
     composition->passes.push_back(std::move(sum->source));
     for (jit::Source& pass : sum->passes) composition->passes.push_back(std::move(pass));
   }

@@ -97,6 +97,21 @@ TEST(DepthTaps, BiasGradientAlone) {
               "depth_taps");
 }
 
+// The plans that `compile` takes apart.
+TEST(DepthTaps, PlansOfItsParts) {
+  auto const p = volume_problem(ConvolutionDirection::filter, DataType::f32, DataType::f32,
+                                TensorFormat::nhwc, volumes()[0]);
+  auto const plan = make_plan(p, emulated_device());
+  EXPECT_EQ(plan::plan_of_planes(plan).value().problem.direction, ConvolutionDirection::filter);
+  EXPECT_EQ(plan::plan_of_bias(plan).problem.y.extent(1), p.db.extent(0));
+  ConvolutionProblem bias;
+  bias.direction = ConvolutionDirection::bias;
+  bias.y = p.y, bias.db = p.db;
+  auto const alone = make_plan(bias, emulated_device());
+  EXPECT_FALSE(plan::plan_of_planes(alone).has_value());
+  EXPECT_EQ(plan::plan_of_bias(alone).problem.x.layout.rank(), 5);
+}
+
 // Rows with gaps: planes merge with neither images nor channels.
 TEST(DepthTaps, AnyStrides) {
   auto p = volume_problem(ConvolutionDirection::forward, DataType::f32, DataType::f32, TensorFormat::nchw,
@@ -138,7 +153,7 @@ TEST(DepthTaps, SumsBetweenTapsAreOfTheAccumulatorsType) {
   device.gpu = describe_gpu("h200");
   auto const plan = make_plan(p, device);
   EXPECT_GE(plan.workspace_bytes, static_cast<std::size_t>(p.y.layout.size()) * 4);
-  EXPECT_EQ(plan::plan_of_planes(plan).problem.y.type, DataType::f32);
+  EXPECT_EQ(plan::plan_of_planes(plan).value().problem.y.type, DataType::f32);
 }
 
 }  // namespace

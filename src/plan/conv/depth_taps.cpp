@@ -198,12 +198,19 @@ Offer<Problem> depth_taps(Problem const& problem, Device const& device, PlanOpti
 
 }  // namespace
 
-Plan<Problem> plan_of_planes(Plan<Problem> const& plan) {
+std::optional<Plan<Problem>> plan_of_planes(Plan<Problem> const& plan) {
   PlaneDivision const division = division_of(plan.problem, plan.batch_invariant);
+  if (division.parts.empty()) return {};
   std::size_t const scratch = plan.workspace_bytes - division.sum_bytes();
   return make_plan(
-      division.parts.at(largest_of(division.parts)).problem, plan.device,
+      division.parts[largest_of(division.parts)].problem, plan.device,
       options_of_part(plan.problem, plan.device, scratch, recipe_of(plan).max_error, plan.batch_invariant));
+}
+
+Plan<ReduceProblem> plan_of_bias(Plan<Problem> const& plan) {
+  PlaneDivision const division = division_of(plan.problem, plan.batch_invariant);
+  return make_plan(sum_for_bias(plan.problem), plan.device,
+                   options_of_end(plan.workspace_bytes - division.sum_bytes()));
 }
 
 Candidate<Problem> depth_taps_candidate() {
