@@ -2,6 +2,8 @@
 #pragma once
 #include <vector>
 
+#include "cosmati/core/cxx20.h"
+
 namespace cosmati {
 
 struct GemmRecipe;
