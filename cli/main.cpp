@@ -29,6 +29,7 @@ void add_commands(CLI::App& program) {
   cli::add_bench_peer_command(program);
   cli::add_explain_command(program);
   cli::add_compile_command(program);
+  cli::add_warm_command(program);
   cli::add_find_command(program);
   cli::add_tune_command(program);
   cli::add_replay_command(program);

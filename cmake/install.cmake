@@ -34,7 +34,7 @@ install(DIRECTORY include/cosmati DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_
 # What generate dcgan draws with where it is told nothing else.
 install(FILES share/cosmati/dcgan-fashion.safetensors DESTINATION ${CMAKE_INSTALL_DATADIR}/cosmati OPTIONAL)
 # Lists of problems for --suite; documents and examples, in the folders that their links to each other expect.
-install(DIRECTORY bench/suites DESTINATION ${CMAKE_INSTALL_DATADIR}/cosmati FILES_MATCHING PATTERN "*.txt")
+install(DIRECTORY bench/suites bench/models DESTINATION ${CMAKE_INSTALL_DATADIR}/cosmati FILES_MATCHING PATTERN "*.txt")
 install(DIRECTORY docs examples DESTINATION ${CMAKE_INSTALL_DOCDIR} REGEX "/examples/CMakeLists.txt$" EXCLUDE)
 install(FILES README.md CHANGELOG.md LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
 

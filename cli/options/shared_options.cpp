@@ -58,7 +58,7 @@ SharedOption const machine_options[] = {
      [](Options& options, Common& common) {
        options.integer("--device", common.device, "GPU of this machine (default: 0)").once();
      }},
-    {"--device-description", "run|verify|bench|explain|compile|find|replay|train lenet5|generate dcgan",
+    {"--device-description", "run|verify|bench|explain|compile|warm|find|replay|train lenet5|generate dcgan",
      nullptr, "",
      [](Options& options, Common& common) {
        options
@@ -80,7 +80,7 @@ SharedOption const machine_options[] = {
                     "of generated kernels; the plan chooses unspecified fields");
      }},
     {"--threads",
-     "run|verify|bench|explain|compile|find|tune|replay|train lenet5|train dcgan|predict lenet5|generate "
+     "run|verify|bench|explain|compile|warm|find|tune|replay|train lenet5|train dcgan|predict lenet5|generate "
      "dcgan",
      nullptr, "",
      [](Options& options, Common& common) {

@@ -16,13 +16,25 @@ namespace {
 
 namespace files = std::filesystem;
 
-files::path suites_folder() {
+// The folder of the lists of this kind, "suites" or "models".
+files::path folder_of(std::string const& kind) {
   std::error_code ignored;
   auto const own = files::read_symlink("/proc/self/exe", ignored).parent_path();
   for (auto folder = own; folder.has_relative_path(); folder = folder.parent_path())
-    for (char const* candidate : {"bench/suites", "share/cosmati/suites"})
+    for (std::string const& candidate : {"bench/" + kind, "share/cosmati/" + kind})
       if (files::is_directory(folder / candidate, ignored)) return folder / candidate;
   return {};
+}
+
+std::vector<Suite> all_of(std::string const& kind) {
+  std::vector<Suite> suites;
+  files::path const folder = folder_of(kind);
+  std::error_code error;
+  if (!folder.empty())
+    for (auto const& entry : files::directory_iterator(folder, error))
+      if (entry.path().extension() == ".txt") suites.push_back(read_suite(entry.path().string()));
+  std::sort(suites.begin(), suites.end(), [](Suite const& a, Suite const& b) { return a.name < b.name; });
+  return suites;
 }
 
 void keep_lines(Suite& suite, std::string const& lines) {
@@ -68,16 +80,7 @@ Suite read_suite(std::string const& path) {
   return suite;
 }
 
-std::vector<Suite> all_suites() {
-  std::vector<Suite> suites;
-  files::path const folder = suites_folder();
-  std::error_code error;
-  if (!folder.empty())
-    for (auto const& entry : files::directory_iterator(folder, error))
-      if (entry.path().extension() == ".txt") suites.push_back(read_suite(entry.path().string()));
-  std::sort(suites.begin(), suites.end(), [](Suite const& a, Suite const& b) { return a.name < b.name; });
-  return suites;
-}
+std::vector<Suite> all_suites() { return all_of("suites"); }
 
 Suite find_suite(std::string const& name) {
   std::vector<std::string> names;
@@ -90,6 +93,18 @@ Suite find_suite(std::string const& name) {
                 "--suite " + name + ": this program was installed without suites; use --shapes FILE");
   one_of(name, names, "--suite");
   throw Error(ErrorCode::bad_request, "--suite " + name + " was not found");
+}
+
+Suite find_model(std::string const& name) {
+  std::vector<std::string> names;
+  for (Suite& model : all_of("models")) {
+    if (model.name == name) return model;
+    names.push_back(model.name);
+  }
+  std::error_code ignored;
+  if (files::exists(name, ignored)) return read_suite(name);
+  throw Error(ErrorCode::bad_request,
+              "--model " + name + " is neither a file nor a known model; models: " + join(names, ", "));
 }
 
 std::vector<Suite> requested_suites(std::string const& subject, std::string const& name,

@@ -23,6 +23,10 @@ Suite read_suite(std::string const& path);
 std::vector<Suite> all_suites();
 Suite find_suite(std::string const& name);  // throws Error(bad_request) with the available names
 
+// The layers of a model, a list like a suite in whose sizes the word TOKENS stands for the extent that
+// varies: the one named `name` in bench/models (or share/cosmati/models), or else the file of this name.
+Suite find_model(std::string const& name);
+
 // The suite named `name` and the one in `file`; either may be empty. `lines` ("1,4", counted from 1) selects
 // problems; empty: all. Throws Error(bad_request) if a suite is for another subject or lacks such a line.
 std::vector<Suite> requested_suites(std::string const& subject, std::string const& name,

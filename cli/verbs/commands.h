@@ -14,6 +14,7 @@ void add_bench_command(CLI::App& program);
 void add_bench_peer_command(CLI::App& program);  // hidden: the process that times a peer
 void add_explain_command(CLI::App& program);
 void add_compile_command(CLI::App& program);
+void add_warm_command(CLI::App& program);
 void add_find_command(CLI::App& program);
 void add_tune_command(CLI::App& program);
 void add_replay_command(CLI::App& program);

@@ -36,13 +36,6 @@ void add_options(CLI::App& command, CompileRequest& request) {
   add_shared_options(options, request.common, "compile", request.subject.get());
 }
 
-CompileRequest with_options(CompileRequest const& request, ProblemOptions const& problem) {
-  CompileRequest one = request.copy();
-  one.size = request.size.for_suite();
-  parse_problem(problem, [&one](CLI::App& command) { add_options(command, one); });
-  return one;
-}
-
 void add_subject(CLI::App& verb, std::unique_ptr<Subject> subject) {
   Command const command = Command(verb).add_subcommand(subject->name(), subject->about());
   command.footer("Example: cosmati compile " + subject->name() + ' ' + subject->size_example() +
@@ -50,10 +43,17 @@ void add_subject(CLI::App& verb, std::unique_ptr<Subject> subject) {
   auto const request = std::make_shared<CompileRequest>();
   request->subject = std::move(subject);
   command.when_read([command, request] { add_options(command, *request); });
-  command.callback([request] { compile_job(*request, with_options); });
+  command.callback([request] { compile_job(*request); });
 }
 
 }  // namespace
+
+CompileRequest with_options(CompileRequest const& request, ProblemOptions const& problem) {
+  CompileRequest one = request.copy();
+  one.size = request.size.for_suite();
+  parse_problem(problem, [&one](CLI::App& command) { add_options(command, one); });
+  return one;
+}
 
 void add_compile_command(CLI::App& program) {
   Command const verb =

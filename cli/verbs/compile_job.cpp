@@ -33,56 +33,30 @@ struct Kernel {
   int shared_bytes() const { return cubin.static_shared_bytes + composition.shared_bytes; }
 };
 
-// The device to plan for and the architecture to compile for.
-struct Goal {
-  Device device;
-  std::string architecture;
-};
-// The GPU of --device-description, or one of the architecture of --arch.
-Goal goal_of(CompileRequest const& request) {
-  Common common = request.common;
-  if (common.backend != "auto" && common.backend != "cuda")
-    throw Error(ErrorCode::bad_request,
-                "--backend " + common.backend + ": kernels are compiled only for the backend cuda");
-  bool const described = !common.device_description.empty();
-  if (!described) common.device_description = "h200";
-  Device device = common.device_to_plan_for();
-  if (request.architecture.empty()) return {device, architecture_of(device.gpu)};
-  auto const [gpu, architecture] = target_of_architecture(request.architecture, jit::nvrtc_architectures());
-  if (!described) {
-    device.gpu = gpu;
-  } else if (architecture_of(gpu) != architecture_of(device.gpu)) {
-    throw Error(ErrorCode::bad_request, "--arch " + request.architecture +
-                                            ": the GPU of --device-description " + common.device_description +
-                                            " is of " + architecture_of(device.gpu));
-  }
-  return {device, architecture};
-}
-
 // Returns false if the kernel is not compiled at run time.
-bool add_kernel(Goal const& goal, Task const& task, std::string const& type, PlanOptions const& options,
-                std::vector<Kernel>& kernels) {
-  std::optional<Composition> composition = task.compose(goal.device, options);
+bool add_kernel(CompileTarget const& target, Task const& task, std::string const& type,
+                PlanOptions const& options, std::vector<Kernel>& kernels) {
+  std::optional<Composition> composition = task.compose(target.device, options);
   if (!composition) return false;
-  composition->source.architecture = goal.architecture;
-  for (jit::Source& pass : composition->passes) pass.architecture = goal.architecture;
+  composition->source.architecture = target.architecture;
+  for (jit::Source& pass : composition->passes) pass.architecture = target.architecture;
   kernels.push_back(
-      {task.notes.label, type, std::move(*composition), {}, goal.device.gpu.shared_bytes_per_block});
+      {task.notes.label, type, std::move(*composition), {}, target.device.gpu.shared_bytes_per_block});
   return true;
 }
 
-void add_kernels(CompileRequest const& request, Goal const& goal, Job const& job,
+void add_kernels(CompileRequest const& request, CompileTarget const& target, Job const& job,
                  std::vector<Kernel>& kernels) {
   PlanOptions options = plan_options(*request.subject, request.common);
   std::string const type = name_of(job.task->slots().front().description.type);
   bool composed = false;
   if (request.each_kernel) {
-    for (Considered const& entry : job.task->plan(goal.device, options).considered) {
+    for (Considered const& entry : job.task->plan(target.device, options).considered) {
       options.kernel = entry.kernel;
-      if (entry.refusal.empty()) composed |= add_kernel(goal, *job.task, type, options, kernels);
+      if (entry.refusal.empty()) composed |= add_kernel(target, *job.task, type, options, kernels);
     }
   } else if (!request.subject->kernels(Backend::cuda).empty()) {
-    composed = add_kernel(goal, *job.task, type, options, kernels);
+    composed = add_kernel(target, *job.task, type, options, kernels);
   }
   if (!composed && request.count == not_given)
     throw Error(ErrorCode::unavailable,
@@ -90,14 +64,14 @@ void add_kernels(CompileRequest const& request, Goal const& goal, Job const& job
 }
 
 void add_sizes(CompileRequest const& request, std::vector<Kernel>& kernels) {
-  Goal const goal = goal_of(request);
+  CompileTarget const target = compile_target(request.common, request.architecture);
   Common common = request.common;
   for (std::string const& type : requested_types(*request.subject, common.types.all)) {
     common.types.all = type;
     for (auto const& size : requested_sizes(*request.subject, request.size)) {
       Job const job = made_job(*request.subject, size, common);
       place(*job.task, request.placement);
-      add_kernels(request, goal, job, kernels);
+      add_kernels(request, target, job, kernels);
     }
   }
 }
@@ -114,7 +88,7 @@ void add_random(CompileRequest const& request, std::vector<Kernel>& kernels) {
   if (request.count < 1 || request.count > 1'000'000)
     throw Error(ErrorCode::bad_request,
                 "--count " + std::to_string(request.count) + " is invalid; valid values: 1 to 1000000");
-  Goal const goal = goal_of(request);
+  CompileTarget const target = compile_target(request.common, request.architecture);
   nets::Random random(static_cast<unsigned long long>(request.common.seed), 1);
   for (std::string const& type : requested_types(*request.subject, request.common.types.all)) {
     for (long long i = 0; i < request.count; ++i) {
@@ -127,7 +101,7 @@ void add_random(CompileRequest const& request, std::vector<Kernel>& kernels) {
       if (placement.misalignment == 0) placement.misalignment = draw_from<Index>(random, {0, 0, 1, 2, 4, 8});
       Job const job = made_job(*one.subject, size, one.common);
       place(*job.task, placement);
-      add_kernels(one, goal, job, kernels);
+      add_kernels(one, target, job, kernels);
     }
   }
 }
@@ -235,7 +209,26 @@ void print_summary(std::vector<Kernel> const& kernels) {
 
 }  // namespace
 
-void compile_job(CompileRequest const& request, WithCompileOptions const& with_options) {
+CompileTarget compile_target(Common common, std::string const& architecture) {
+  if (common.backend != "auto" && common.backend != "cuda")
+    throw Error(ErrorCode::bad_request,
+                "--backend " + common.backend + ": kernels are compiled only for the backend cuda");
+  bool const described = !common.device_description.empty();
+  if (!described) common.device_description = "h200";
+  Device device = common.device_to_plan_for();
+  if (architecture.empty()) return {device, architecture_of(device.gpu)};
+  auto const [gpu, name] = target_of_architecture(architecture, jit::nvrtc_architectures());
+  if (!described) {
+    device.gpu = gpu;
+  } else if (architecture_of(gpu) != architecture_of(device.gpu)) {
+    throw Error(ErrorCode::bad_request, "--arch " + architecture + ": the GPU of --device-description " +
+                                            common.device_description + " is of " +
+                                            architecture_of(device.gpu));
+  }
+  return {device, name};
+}
+
+void compile_job(CompileRequest const& request) {
   check_options(request.common);
   std::vector<Kernel> kernels;
   add_sizes(request, kernels);

@@ -1,6 +1,5 @@
 // The body of `cosmati compile`.
 #pragma once
-#include <functional>
 #include <memory>
 #include <string>
 
@@ -30,11 +29,17 @@ struct CompileRequest {
   }
 };
 
-// `with_options` returns a request with the options of a suite's problem merged over those of the command
-// line.
-using WithCompileOptions = std::function<CompileRequest(CompileRequest const&, ProblemOptions const&)>;
+// The request with the options of a suite's problem merged over those of the command line.
+CompileRequest with_options(CompileRequest const& request, ProblemOptions const& problem);
+
+struct CompileTarget {
+  Device device;             // to plan for
+  std::string architecture;  // to compile for
+};
+// The GPU of --device-description, or one of the architecture of --arch (may be empty).
+CompileTarget compile_target(Common common, std::string const& architecture);
 
 // Plans, composes and compiles in parallel, without a GPU; prints a row for each problem.
-void compile_job(CompileRequest const& request, WithCompileOptions const& with_options);
+void compile_job(CompileRequest const& request);
 
 }  // namespace cosmati::cli
