@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """Measures scaling over devices and processes, fits a model, and writes the tables of docs/scale.md and docs/report.md.
 
-usage: scale.py measure COSMATI --data FOLDER [--gpus 1,2] [--ranks 1,2,4,8] [--only WORD] [--out FILE] [--repeat N]
+usage: scale.py measure COSMATI --data FOLDER [--gpus 1,2] [--ranks 1,2,4,8] [--only WORD] [--card h200|h100] [--out FILE] [--repeat N]
        scale.py sums RANKS [--ranks 2,4,8] [--out FILE]     sums over processes by size; RANKS: build/release/bin/cosmati_ranks
        scale.py fit            the terms of the model, and its predictions for 64 and 1,000 GPUs
        scale.py write [--check]     both pages, between their markers; --check writes nothing, exit status 1 if one differs
@@ -26,6 +26,7 @@ RESULTS = os.path.join(ROOT, "bench", "results")
 SCALE, REPORT = (os.path.join(ROOT, "docs", name) for name in ("scale.md", "report.md"))
 BEGIN, END = "<!-- written by bench/scale.py write -->\n", "<!-- end of what bench/scale.py writes -->\n"
 PROCESSOR_COUNTS = (10, 100, 1000)  # image counts of input1.txt, input2.txt and input3.txt
+CARDS = ("h200", "h100")  # folders of bench/results with measurements of several GPUs
 COUNTS = (10, 100, 880, 1000, 2224, 2512, 4856, 5248)  # image counts of the report's table 4
 THEIRS = {1: (39, 65, 248, 278, 485, 536, 955, 1014), 2: (88, 102, 197, 224, 362, 391, 603, 647), 4: (154, 155, 224, 236, 311, 333, 506, 504)}  # ms
 IMAGES = 60000  # images of MNIST or Fashion-MNIST per epoch
@@ -134,11 +135,11 @@ def read(path):
 
 # ---- results ----
 
-def gpu_rates():
-    """Returns {(work, scaling, images): {GPUs: images/s}} of the H200, from this script and from the first measurement by hand (f59b6b4)."""
+def gpu_rates(card="h200"):
+    """Returns {(work, scaling, images): {GPUs: images/s}}, from this script and, for the H200, from the first measurement by hand (f59b6b4)."""
     rates = collections.defaultdict(dict)
     epochs = collections.defaultdict(list)
-    lines = read(os.path.join(RESULTS, "h200", "scale.jsonl"))
+    lines = read(os.path.join(RESULTS, card, "scale.jsonl"))
     for line in lines:
         words = line.get("run", "").split()
         if line.get("run") == "table 4":
@@ -252,18 +253,18 @@ def sums_text():
 
 # ---- the page ----
 
-def gpu_table():
-    text = ["| images/s | scaling | 1 GPU | 2 | 4 | includes |", "| --- | --- | ---: | ---: | ---: | --- |"]
-    rates = gpu_rates()
-    wanted = [("train lenet5", "weak", 1024), ("train lenet5", "strong", 4096), ("train dcgan", "strong", 256)]
-    for key in sorted({*rates, *wanted}):
+def gpu_table(card):
+    rates = gpu_rates(card)
+    places = [n for n in (1, 2, 4) if any(n in found for found in rates.values())]
+    text = ["| images/s | scaling | 1 GPU | " + "".join(f"{n} | " for n in places[1:]) + "includes |", "| --- | --- |" + " ---: |" * len(places) + " --- |"]
+    for key in sorted(rates):
         work, scaling, images = key
         if images in COUNTS:
             continue
         found = rates.get(key, {})
-        cells = [f"{found[n]:,.0f}" + (f" ({found[n] / found[1]:.2f}x)" if n > 1 and 1 in found else "") if n in found else "" for n in (1, 2, 4)]
+        cells = [f"{found[n]:,.0f}" + (f" ({found[n] / found[1]:.2f}x)" if n > 1 and 1 in found else "") if n in found else "" for n in places]
         if work == "train dcgan":  # f59b6b4 did not measure two GPUs, and timed ten steps at a time
-            work += ", tf32" + (", the fastest ten steps" if found and 2 not in found else "")
+            work += ", tf32" + (", the fastest ten steps" if card == "h200" else "")
         what = (f"{images:,} a GPU" if scaling == "weak" else f"{images:,} a step") if work.startswith("train") else f"{images:,} in all"
         includes = ("shuffling, batches, sums, updates; no evaluation, no files" if work.startswith("train") else
                     "the device" if work.endswith("device") else "the device and copies to host memory; no files")
@@ -293,15 +294,17 @@ def rank_table():
 
 def table_4():
     """Returns the report's table 4 in milliseconds: theirs, and ours with and without files."""
-    rates = gpu_rates()
     text = ["| images | " + " | ".join(f"{count:,}" for count in COUNTS) + " |", "| --- |" + " ---: |" * len(COUNTS)]
     for places in (1, 2, 4):
         text.append(f"| the report, {places} a node, {2 * places} GPUs on two nodes | " + " | ".join(f"{value:,}" for value in THEIRS[places]) + " |")
-    for work, what in (("host", "in host memory"), ("files", "with text and BMP")):
-        for places in (1, 2, 4):
-            found = [rates.get((f"generate dcgan f32, {work}", "strong", count), {}).get(places) for count in COUNTS]
-            text.append(f"| one process, {places} H200{'s' if places > 1 else ''}, {what} | " +
-                        " | ".join(f"{count / rate * 1e3:.1f}" if rate else "" for count, rate in zip(COUNTS, found)) + " |")
+    for card in CARDS:
+        rates = gpu_rates(card)
+        for work, what in (("host", "in host memory"), ("files", "with text and BMP")):
+            for places in (1, 2, 4):
+                found = [rates.get((f"generate dcgan f32, {work}", "strong", count), {}).get(places) for count in COUNTS]
+                if any(found):
+                    text.append(f"| one process, {places} {card.upper()}{'s' if places > 1 else ''}, {what} | " +
+                                " | ".join(f"{count / rate * 1e3:.1f}" if rate else "" for count, rate in zip(COUNTS, found)) + " |")
     lines = {(line["work"], line["images"], line["places"]): line for line in rank_lines()}
     for work, what in (("host", "in host memory"), ("files", "with text and BMP")):
         for places in (1, 2, 4):
@@ -313,7 +316,7 @@ def table_4():
 
 
 def write(a):
-    pages = {SCALE: "\nOn H200s, in one process. An empty cell is not measured yet.\n\n" + gpu_table() +
+    pages = {SCALE: "".join(f"\nOn {card.upper()}s, in one process. An empty cell is not measured yet.\n\n" + gpu_table(card) for card in CARDS) +
                     "\nBy processes on one host without a GPU. " + rank_table() +
                     "\nThe terms of the model, and what follows from them:\n\n" + model_text() + "\n",
              REPORT: "\n" + table_4() + "\n"}
@@ -342,6 +345,7 @@ def main():
     one.add_argument("--only", default="", help="work whose name has the word")
     one.add_argument("--repeat", type=int, default=3)
     one.add_argument("--machine")
+    one.add_argument("--card", choices=CARDS, default=CARDS[0], help="of --gpus: the folder of bench/results")
     one.add_argument("--out")
     two = verbs.add_parser("sums")
     two.add_argument("program")
@@ -352,7 +356,7 @@ def main():
     verbs.add_parser("write").add_argument("--check", action="store_true")
     a = parser.parse_args()
     if a.verb == "measure":
-        a.out = a.out or os.path.join(RESULTS, "h200" if a.gpus else "cpu", "scale.jsonl")
+        a.out = a.out or os.path.join(RESULTS, a.card if a.gpus else "cpu", "scale.jsonl")
         measure(a)
     elif a.verb == "sums":
         measure_sums(a)
