@@ -1,17 +1,19 @@
-"""Host time of repeated calls from Python, in microseconds: JSON Lines on stdout, the median of 9 times 2,000 calls.
+"""Host time of repeated calls from Python, in microseconds: JSON Lines on stdout, the median of 9 times CALLS calls.
 
-usage: PYTHON bench/python_calls.py     PYTHON: one with the package cosmati; PyTorch's calls are measured where it is, on a GPU where it sees one
+usage: PYTHON bench/python_calls.py [CALLS]     CALLS (default: 2000). PYTHON: one with the package cosmati; PyTorch's calls are measured where it is, on a GPU where it sees one
 A product on a GPU is enqueued: its time is not part of a call as long as the GPU keeps up with the host, as it does up to 64 x 64.
 """
+import importlib
 import json
 import statistics
+import sys
 import time
 
 import numpy
 
 import cosmati
 
-CALLS, ROUNDS = 2000, 9
+CALLS, ROUNDS = int(sys.argv[1]) if len(sys.argv) > 1 else 2000, 9
 
 
 def microseconds(call, wait):
@@ -39,7 +41,7 @@ def main():
     try:
         import torch
 
-        import cosmati.torch  # noqa: F401: registers the operators
+        importlib.import_module("cosmati.torch")  # registers the operators
     except ImportError:
         return
     device = "cuda" if torch.cuda.is_available() else "cpu"

@@ -3,6 +3,7 @@ import ast
 import doctest
 import importlib
 import inspect
+import json
 import os
 import pathlib
 import re
@@ -143,6 +144,12 @@ def test_program():
     assert "resnet50" in told
     told = subprocess.run([program, "generate", "dcgan", "--count", "1", "--image", "/dev/null", "--help"], capture_output=True, text=True)
     assert told.returncode == 0
+
+
+def test_benchmark_of_calls():
+    told = subprocess.run([sys.executable, ROOT / "bench" / "python_calls.py", "2"], capture_output=True, text=True, check=True).stdout.splitlines()
+    first = json.loads(told[0])
+    assert first["size"] == 4 and min(first[name] for name in ("gemm", "gemm_out", "gemm_epilogue")) > 0
 
 
 def test_every_public_function_is_documented():
