@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # A wheel of the Python package from build/release, with the libraries that it needs, in build/wheel. usage: wheel.sh [BUILD [OUT]]
 #
-# auditwheel copies libdnnl, libpng and the like into the wheel under names of their own. Not libgomp: a process may have one
-# pool of threads only, so ours lies in the wheel as libgomp.so.1, and is that of another library where one is loaded already.
-# Not Open MPI either, which belongs to mpirun.
+# auditwheel copies libdnnl, libpng and others into the wheel under unique names, with two exceptions. libgomp keeps its name,
+# libgomp.so.1, so that a copy that another library has already loaded is used instead: a process must have only one thread
+# pool. Open MPI is left out, because it belongs to mpirun.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 tree=$(realpath "${1:-build/release}")

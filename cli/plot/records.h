@@ -27,7 +27,7 @@ struct PlotRecord {
 };
 
 struct PlotInput {
-  std::vector<PlotRecord> records;  // in the order of the files; of repetitions the last
+  std::vector<PlotRecord> records;  // in the order of the files; only the last of repeated measurements
   std::vector<std::string> files;
   std::map<std::string, long long> skipped;  // reason -> number of lines
   long long replaced = 0;                    // measurements replaced by a later repetition

@@ -147,7 +147,7 @@ std::shared_ptr<Plan> planned(int device, Make const& make, char const* options,
   return result;
 }
 
-// Runs the plan where `first` lies, on its stream.
+// Runs the plan on the device of `first`, on its stream.
 void execute(Plan const& plan, Array const& first, cosmati_argument const* arguments, std::size_t count) {
   cosmati_status status{};
   bool memory = true;
@@ -254,9 +254,9 @@ void Call::add_array(char const* name, Array const& array) {
     first_name_ = name;
     first_ = array;
   } else if (array.device != first_.device) {
-    raise(PyExc_ValueError, std::string(operation_.name) + ": " + name + " lies on " +
-                                place_of(array.device) + ", " + first_name_ + " on " +
-                                place_of(first_.device) + "; expected one device");
+    raise(PyExc_ValueError, std::string(operation_.name) + ": " + name + " is on " + place_of(array.device) +
+                                ", " + first_name_ + " on " + place_of(first_.device) +
+                                "; all must be on one device");
   }
 }
 
@@ -346,9 +346,9 @@ void Group::run() {
   Call const& first = members_.front();
   for (Call const& member : members_)
     if (member.first_.device != first.first_.device)
-      raise(PyExc_ValueError, "grouped_gemm: one product is of arrays on " + place_of(member.first_.device) +
-                                  ", another of arrays on " + place_of(first.first_.device) +
-                                  "; expected one device");
+      raise(PyExc_ValueError, "grouped_gemm: one product has arrays on " + place_of(member.first_.device) +
+                                  ", another on " + place_of(first.first_.device) +
+                                  "; all must be on one device");
   auto const plan = this->plan();  // refuses products that have not the same arguments
   execute(*plan, first.first_, arguments(), first.argument_count_);
 }

@@ -99,7 +99,7 @@ try:
     cosmati.gemm(a, np.ones((32, 16), np.float32))
     sys.exit("arrays on two devices were taken")
 except ValueError as error:
-    assert "b lies on the host, a on cuda:0" in str(error), error
+    assert "b is on the host, a on cuda:0" in str(error), error
 """)
 
 

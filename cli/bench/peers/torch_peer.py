@@ -180,14 +180,14 @@ def row_norm(p, inputs):
                                                                        s["bias"], wanted) if d is not None)
 
     if not inputs["x"].is_cuda or not hasattr(aten, "_fused_rms_norm_backward"):
-        raise Refusal("PyTorch computes the gradient of an RMS normalization from a saved inverse on GPUs only, from 2.9 on")
+        raise Refusal("PyTorch computes the gradient of an RMS normalization from a saved inverse only on GPUs, and only from version 2.9 on")
     wanted = [True, bool(p["dweight"])]
     return (lambda s: s), lambda s: aten._fused_rms_norm_backward(s["dy"], s["x"], rows, s["inverse"], s.get("weight"), wanted)[:sum(wanted)]
 
 
 def lrn(p, inputs):
     if p["size"] % 2 == 0:
-        raise Refusal(f"PyTorch's window of {p['size']} channels lies otherwise; odd ones lie alike")
+        raise Refusal(f"PyTorch places a window of {p['size']} channels differently; odd sizes agree")
 
     def forward(x):
         return F.local_response_norm(x, p["size"], p["alpha"], p["beta"], p["k"])
