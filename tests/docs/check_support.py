@@ -80,5 +80,15 @@ for feature, *cells in rows:
             accepted = explain(name, *product).returncode == 0
             if accepted != (cells[column] != ""):
                 failures.append(f"{feature} on {name}: '{cells[column]}', but {product} is {'accepted' if accepted else 'refused'}")
+# The files through which docs/convolution.md follows a strided data gradient have the functions that it names there.
+with open(os.path.join(snippets.ROOT, "docs", "convolution.md"), encoding="utf-8") as file:
+    path = re.findall(r"^\| `([a-z_/]+\.(?:cpp|h))` \| (.*) \|$", file.read().split("file by file")[1].split("\n\n")[1], re.MULTILINE)
+if not 10 <= len(path) <= 15:
+    failures.append(f"docs/convolution.md follows a strided data gradient through {len(path)} host files; at most 15")
+for name, what in path:
+    with open(os.path.join(snippets.ROOT, name), encoding="utf-8") as file:
+        code = file.read()
+    failures += [f"docs/convolution.md: {name} has no {word}" for word in re.findall(r"`([\w:]+)`", what) if not re.search(rf"\b{word}\b", code)]
+
 print("\n".join(failures) or f"docs/support.md: {len(named)} GPUs and {checked} verdicts of the planner are as the tables say")
 sys.exit(1 if failures or checked < 100 else 0)

@@ -76,7 +76,10 @@ struct ProductLaunch {
 
   template <class Parameters>
   void fill(program::Run const& run, Index first_group, Parameters& to) const {
-    fill_product(to, form, recipe, a.of(run), b.of(run), run.workspace);
+    to.m = form.rows(), to.n = form.columns(), to.k = form.depth();
+    to.a = window_arguments(form.a, a.of(run));
+    to.b = window_arguments(form.b, b.of(run));
+    to.schedule = schedule_of(recipe.product, run.workspace);
     fill_destination(to.d, form.d, ConvolutionProgram::result(run));
     fill_epilogue(to.epilogue, form, run);
     to.schedule.tag = fresh_launch_tag();
