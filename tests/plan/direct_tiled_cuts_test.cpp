@@ -59,8 +59,8 @@ void expect_tiles(Problem const& p, int images, int channels) {
           {nullptr, &sliding.form},
           plan::tile_schedule(sliding, recipe)};
       auto const launch = [&]<int step>(std::integral_constant<int, step>) {
-        using Traits = DirectTiledTraits<tile, threads, f32, f32, f32, Epilogue, Destination, swapped, taps,
-                                         output_step, step>;
+        constexpr DirectTiledPolicy policy{tile, threads, swapped, {taps, output_step, step}};
+        using Traits = DirectTiledTraits<policy, f32, f32, f32, Epilogue, Destination>;
         emulator::launch_kernel<&direct_tiled_kernel<Traits>>(as_grid(plan::tile_grid(sliding, recipe)),
                                                               threads, shared_bytes, parameters, 2);
       };
@@ -81,8 +81,8 @@ void expect_phases(Problem const& p, int images, int channels) {
   plan::SlidingLaunches const launches = plan::sliding_launches(p, recipe.algorithm);
   ASSERT_EQ(launches.size(), 1u);
   expect_same(p, [&](Problem::Arguments const& arguments) {
-    using Traits =
-        DirectTiledTraits<tile, threads, f32, f32, f32, Epilogue, Destination, swapped, taps, 1, -1, true>;
+    constexpr DirectTiledPolicy policy{tile, threads, swapped, {taps, 1, -1, true}};
+    using Traits = DirectTiledTraits<policy, f32, f32, f32, Epilogue, Destination>;
     PhasesInTurn<typename Traits::Params, 4> phases;
     int count = 0;
     for (plan::SlidingForm const& sliding : launches.front()) {
@@ -121,8 +121,9 @@ void expect_filters(Problem const& p, FilterCut const& cut) {
                             db.data(), 1);
     parameters.d = {plan::digit_arguments(gradient.form.d, arguments.dw), gradient.form.d.type};
     parameters.epilogue = {nullptr, &gradient.form};
-    using Traits = WgradDirectTraits<1 << log2_threads, run, filters, f32, f32, f32, Epilogue, Destination,
-                                     swapped, taps, 1, 1>;
+    constexpr WgradDirectPolicy policy{
+        .threads = 1 << log2_threads, .run = run, .filters = filters, .swapped = swapped, .taps = taps};
+    using Traits = WgradDirectTraits<policy, f32, f32, f32, Epilogue, Destination>;
     emulator::launch_kernel<&wgrad_direct_kernel<Traits>>(as_grid(plan::wgrad_direct_grid(gradient, recipe)),
                                                           Traits::threads, shared_bytes, parameters, 2);
     emulator::launch_kernel<&wgrad_direct_sum_kernel<Traits>>(

@@ -12,11 +12,8 @@
 
 namespace cosmati {
 
-// `taps` > 0: the compile-time number of taps along the axis of the runs, whose steps are then compile-time
-// constants as well; 0: known only at run time. `uneven`: some phases have one tap less, or none.
-template <class ElementA_, class ElementB_, class Sum_, class Epilogue_, class Destination_,
-          bool channels_last_, int vector_, int taps_ = 0, int output_step_ = 1, int tap_step_ = 1,
-          bool uneven_ = false>
+template <DepthwisePolicy policy, class ElementA_, class ElementB_, class Sum_, class Epilogue_,
+          class Destination_>
 struct DepthwiseTraits {
   using ElementA = ElementA_;
   using ElementB = ElementB_;
@@ -25,11 +22,16 @@ struct DepthwiseTraits {
   using Destination = Destination_;
   using Params = DepthwiseParameters<typename Epilogue::Arguments, typename Destination::Arguments>;
   static constexpr int threads = 128, run = 4;
-  static constexpr bool channels_last = channels_last_;
-  static constexpr int vector = vector_, taps = taps_, output_step = output_step_, tap_step = tap_step_;
-  static constexpr bool uneven = uneven_;
+  static constexpr bool channels_last = policy.channels_last;
+  static constexpr int vector = policy.vector;
+  static constexpr KnownAxis axis = policy.axis;
   static_assert(vector == 1 || channels_last);
-  static_assert(taps > 0 || !uneven);
+  static_assert(axis.taps > 0 || !axis.uneven);
+
+  // The filters of a block's channels; their number is known only at run time.
+  struct SharedStorage {
+    Sum filters[1];  // (input, row, column, channel)
+  };
 };
 
 // The accumulators of one thread.
@@ -38,6 +40,7 @@ struct DepthwiseSums {
   using Sum = typename Traits::Sum;
   using ElementA = typename Traits::ElementA;
   static constexpr int run = Traits::run, vector = Traits::vector;
+  static constexpr KnownAxis axis = Traits::axis;
 
   Sum sum[run][vector] = {};
 
@@ -53,17 +56,17 @@ struct DepthwiseSums {
   // taps.
   COSMATI_DEVICE void add(WindowAxis const& along, ElementA const* image, int first, Sum const* filter,
                           int pitch) {
-    if (!Traits::uneven || along.taps == Traits::taps)
-      add_taps<Traits::taps>(along, image, first, filter, pitch);
-    else if constexpr (Traits::taps > 1) {
-      if (along.taps > 0) add_taps<Traits::taps - 1>(along, image, first, filter, pitch);
+    if (!axis.uneven || along.taps == axis.taps)
+      add_taps<axis.taps>(along, image, first, filter, pitch);
+    else if constexpr (axis.taps > 1) {
+      if (along.taps > 0) add_taps<axis.taps - 1>(along, image, first, filter, pitch);
     }
   }
 
   template <int taps>
   COSMATI_DEVICE void add_taps(WindowAxis const& along, ElementA const* image, int first, Sum const* filter,
                                int pitch) {
-    constexpr auto known = known_window(taps, Traits::output_step, Traits::tap_step, run);
+    constexpr auto known = known_window(taps, axis.output_step, axis.tap_step, run);
     auto const exists = [&](int place) {
       return static_cast<unsigned>(place) < static_cast<unsigned>(along.size);
     };
@@ -81,9 +84,8 @@ struct DepthwiseSums {
         for (int o = 0; o < run; ++o) {
           COSMATI_UNROLL
           for (int v = 0; v < vector; ++v)
-            sum[o][v] =
-                arch::multiply_add(value[o * Traits::output_step + t * Traits::tap_step - known.lowest][v],
-                                   weight[v], sum[o][v]);
+            sum[o][v] = arch::multiply_add(value[o * axis.output_step + t * axis.tap_step - known.lowest][v],
+                                           weight[v], sum[o][v]);
         }
       }
     } else {
@@ -140,7 +142,7 @@ COSMATI_DEVICE void compute_depthwise(typename Traits::Params const& params, int
   int const chunk = schedule.channel_tiles.quotient(block);
   int const tile = block - chunk * schedule.channel_tiles.divisor;
   int const channels = last ? lanes * vector : 1, first_channel = tile * channels;
-  Sum* const filters = &arch::shared_storage<Sum>();
+  Sum* const filters = arch::shared_storage<typename Traits::SharedStorage>().filters;
   load_filters<Traits>(window, schedule, first_channel, channels, filters);
   arch::block_barrier();
 
@@ -188,8 +190,8 @@ COSMATI_DEVICE void compute_depthwise(typename Traits::Params const& params, int
   }
 }
 
-// Grid: channel tiles * ceil(items / items_of_block); block: Traits::threads; dynamic shared memory: the
-// filters, inputs * taps * channels of a tile.
+// Grid: channel tiles * ceil(items / items_of_block); block: Traits::threads; dynamic shared memory:
+// SharedStorage with inputs * taps * channels of a tile filters.
 template <class Traits>
 COSMATI_KERNEL(Traits::threads, 3)
 depthwise_kernel(COSMATI_PARAMETER typename Traits::Params params) {

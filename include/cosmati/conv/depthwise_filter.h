@@ -7,9 +7,8 @@
 
 namespace cosmati {
 
-// Each thread sums `taps` > 0 adjacent taps of a row of the filter.
-template <class ElementImage_, class ElementGradient_, class Sum_, class Epilogue_, class Destination_,
-          bool channels_last_, int vector_, int taps_, bool swapped_>
+template <DepthwiseFilterPolicy policy, class ElementImage_, class ElementGradient_, class Sum_,
+          class Epilogue_, class Destination_>
 struct DepthwiseFilterTraits {
   using ElementImage = ElementImage_;
   using ElementGradient = ElementGradient_;
@@ -18,8 +17,8 @@ struct DepthwiseFilterTraits {
   using Destination = Destination_;
   using Params = DepthwiseFilterParameters<typename Epilogue::Arguments, typename Destination::Arguments>;
   static constexpr int threads = 128;
-  static constexpr bool channels_last = channels_last_, swapped = swapped_;
-  static constexpr int vector = vector_, taps = taps_;
+  static constexpr bool channels_last = policy.channels_last, swapped = policy.swapped;
+  static constexpr int vector = policy.vector, taps = policy.taps;
   struct SharedStorage {
     Sum sum[taps][vector][threads];
   };

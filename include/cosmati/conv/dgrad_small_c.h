@@ -8,13 +8,12 @@
 #include "cosmati/arch/memory.h"
 #include "cosmati/arch/thread.h"
 #include "cosmati/conv/conv_destination.h"
-#include "cosmati/conv/merged_arguments.h"
+#include "cosmati/conv/dgrad_small_c_arguments.h"
 #include "cosmati/gemm/epilogue.h"
 
 namespace cosmati {
 
-// `fixed`: shape_ is the shape of the launch; otherwise only its number of threads is.
-template <MergedShape shape_, bool fixed_, class ElementA_, class ElementB_, class Sum_, class Epilogue_,
+template <DgradSmallCPolicy policy, class ElementA_, class ElementB_, class Sum_, class Epilogue_,
           class Destination_>
 struct DgradSmallCTraits {
   using ElementA = ElementA_;
@@ -22,15 +21,24 @@ struct DgradSmallCTraits {
   using Sum = Sum_;
   using Epilogue = Epilogue_;
   using Destination = Destination_;
-  using Params = MergedParameters<typename Epilogue::Arguments, typename Destination::Arguments>;
-  static constexpr int threads = shape_.threads(), blocks = shape_.blocks;
-  static constexpr bool fixed = fixed_;
-  static constexpr int vector = fixed ? shape_.vector : 1;
-  static constexpr MergedBound bound = fixed ? bound_of(shape_) : largest_merged_bound;
-  COSMATI_DEVICE static MergedShape shape(MergedArguments const& window) {
-    if constexpr (fixed) return shape_;
+  using Params = DgradSmallCParameters<typename Epilogue::Arguments, typename Destination::Arguments>;
+  static constexpr int threads = policy.shape.threads(), blocks = policy.shape.blocks;
+  static constexpr int vector = policy.fixed ? policy.shape.vector : 1;
+  static constexpr DgradSmallCBound bound =
+      policy.fixed ? bound_of(policy.shape) : largest_dgrad_small_c_bound;
+  COSMATI_DEVICE static DgradSmallCShape shape(DgradSmallCArguments const& window) {
+    if constexpr (policy.fixed) return policy.shape;
     return window.shape;
   }
+
+  // The weights and values of a step, later in the same space the threads' sums: shape.shared_values() in
+  // all.
+  struct SharedStorage {
+    Sum value[1];
+    COSMATI_DEVICE Sum* weights() { return value; }
+    COSMATI_DEVICE Sum* values(DgradSmallCShape const& of) { return value + of.weights(); }
+    COSMATI_DEVICE Sum* sums() { return value; }  // (sum, thread)
+  };
 };
 
 template <class Traits>
@@ -38,13 +46,13 @@ struct DgradSmallC {
   using ElementA = typename Traits::ElementA;
   using ElementB = typename Traits::ElementB;
   using Sum = typename Traits::Sum;
-  static constexpr MergedBound bound = Traits::bound;
+  static constexpr DgradSmallCBound bound = Traits::bound;
   static constexpr int vector = Traits::vector;
   // (cell, row and column within the cell, channel)
   using Sums = Sum[bound.cells][bound.stride_rows][bound.stride_columns][bound.channels];
 
-  MergedArguments const& window;
-  MergedShape const shape;
+  DgradSmallCArguments const& window;
+  DgradSmallCShape const shape;
   ElementA const* image;        // of this image and group
   ElementB const* filter;       // of this group
   int first_row, first_column;  // cells
@@ -202,19 +210,19 @@ struct DgradSmallC {
 };
 
 // Grid: (images * tiles down * tiles across, ceil(channels of dx / shape.channels), groups); dynamic shared
-// memory: shape.shared_values() of Sum.
+// memory: SharedStorage.
 template <class Traits>
 COSMATI_KERNEL(Traits::threads, Traits::blocks)
 dgrad_small_c_kernel(COSMATI_PARAMETER typename Traits::Params params) {
   using Block = DgradSmallC<Traits>;
   using Sum = typename Traits::Sum;
   using Real = typename Traits::Epilogue::Real;
-  MergedArguments const& window = params.window;
-  MergedShape const shape = Traits::shape(window);
+  DgradSmallCArguments const& window = params.window;
+  DgradSmallCShape const shape = Traits::shape(window);
   Index const group = window.first_group + arch::block_z();
   int const down_of_all = window.tiles_across.quotient(arch::block_x());
   int const n = window.tiles_down.quotient(down_of_all);
-  Sum* const shared = &arch::shared_storage<Sum>();
+  auto& shared = arch::shared_storage<typename Traits::SharedStorage>();
   Block const block{window,
                     shape,
                     arch::as_global(static_cast<typename Traits::ElementA const*>(window.image)) +
@@ -224,8 +232,8 @@ dgrad_small_c_kernel(COSMATI_PARAMETER typename Traits::Params params) {
                     (down_of_all - n * window.tiles_down.divisor) * shape.cells_down(),
                     (arch::block_x() - down_of_all * window.tiles_across.divisor) * shape.threads_across,
                     arch::block_y() * shape.channels,
-                    shared,
-                    shared + shape.weights()};
+                    shared.weights(),
+                    shared.values(shape)};
 
   int const lanes = shape.threads_down * shape.threads_across;
   int const part = arch::thread() / lanes, lane = arch::thread() - part * lanes;
@@ -241,14 +249,14 @@ dgrad_small_c_kernel(COSMATI_PARAMETER typename Traits::Params params) {
     block.multiply(row, column, part, count, sum);
   }
   arch::block_barrier();
-  block.stage(sum, shared);
+  block.stage(sum, shared.sums());
   arch::block_barrier();
 
   // The parts share the stores. The loop is rolled, so that the epilogue appears in the code once.
   int const first_h = (block.first_row + row * shape.cells) * shape.rows.stride,
             first_w = (block.first_column + column) * shape.columns.stride;
-  bool const along_columns = shape.run == MergedRun::columns,
-             along_channels = shape.run == MergedRun::channels;
+  bool const along_columns = shape.run == DgradSmallCRun::columns,
+             along_channels = shape.run == DgradSmallCRun::channels;
   constexpr int most = Traits::bound.run;
   COSMATI_NO_UNROLL
   for (int item = part; item < shape.sums() / shape.run_length(); item += shape.parts) {
@@ -269,7 +277,7 @@ dgrad_small_c_kernel(COSMATI_PARAMETER typename Traits::Params params) {
     for (int e = 0; e < most; ++e) {
       Sum all{};
       if (e < shape.run_length()) {
-        Sum const* const mine = shared + (number + e * apart) * Traits::threads + lane;
+        Sum const* const mine = shared.sums() + (number + e * apart) * Traits::threads + lane;
         all = mine[0];
         for (int p = 1; p < shape.parts; ++p) all = all + mine[p * lanes];
       }

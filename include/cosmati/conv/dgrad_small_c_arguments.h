@@ -1,12 +1,12 @@
 // Launch parameters of the kernel dgrad_small_c.
 #pragma once
 #include "cosmati/conv/arguments.h"
-#include "cosmati/conv/merged_shape.h"
+#include "cosmati/conv/dgrad_small_c_shape.h"
 
 namespace cosmati {
 
 // Strides in elements.
-struct MergedArguments {
+struct DgradSmallCArguments {
   void const* image = nullptr;   // dy
   void const* filter = nullptr;  // tap (0, 0)
   int inputs = 1, outputs = 1;   // channels per group of dy and dx
@@ -21,12 +21,12 @@ struct MergedArguments {
   bool swapped = false;                                     // the result's m are channels and its n pixels
   Divisor tiles_down, tiles_across;
   Index first_group = 0;
-  MergedShape shape;  // for a kernel compiled without a fixed shape
+  DgradSmallCShape shape;  // for a kernel compiled without a fixed shape
 };
 
 template <class Epilogue, class Destination>
-struct MergedParameters {
-  MergedArguments window;
+struct DgradSmallCParameters {
+  DgradSmallCArguments window;
   Destination d;
   Epilogue epilogue;
 };

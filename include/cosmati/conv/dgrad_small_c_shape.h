@@ -11,7 +11,7 @@ COSMATI_CONSTEXPR int floor_divide(int value, int by) {
 
 // Position h = cell * stride + place of dx receives tap t from position cell + step of dy (plus a constant
 // that the launch adds), where h + pad - t * dilation is a multiple of the stride: one `place` for each tap.
-struct MergedAxis {
+struct DgradSmallCAxis {
   int stride = 1, taps = 1, dilation = 1;
   int pad = 0;  // 0 <= pad < stride
   COSMATI_CONSTEXPR int step(int tap) const { return -floor_divide(tap * dilation - pad, stride); }
@@ -20,14 +20,14 @@ struct MergedAxis {
   // Positions of dy in a cell's window.
   COSMATI_CONSTEXPR int reach() const { return step(0) - lowest() + 1; }
   COSMATI_CONSTEXPR int window(int tap) const { return step(tap) - lowest(); }
-  friend COSMATI_CONSTEXPR bool operator==(MergedAxis const&, MergedAxis const&) = default;
+  friend COSMATI_CONSTEXPR bool operator==(DgradSmallCAxis const&, DgradSmallCAxis const&) = default;
 };
 
 // Which results of a thread are contiguous along n.
-enum class MergedRun : unsigned char { columns, channels, none };
+enum class DgradSmallCRun : unsigned char { columns, channels, none };
 
-struct MergedShape {
-  MergedAxis rows, columns;
+struct DgradSmallCShape {
+  DgradSmallCAxis rows, columns;
   int channels = 1;  // of dx per thread
   // A thread computes `cells` cells of a column; a block has threads_down * threads_across * `parts` threads.
   // Each part sums a share of dy's channels, of which `inputs` are in shared memory at a time.
@@ -35,8 +35,8 @@ struct MergedShape {
   int blocks = 1;              // resident blocks per multiprocessor
   int vector = 1, pieces = 1;  // channels per access to dy; adjacent accesses
   bool async = false;          // copies dy by cp.async
-  MergedRun run = MergedRun::none;
-  friend COSMATI_CONSTEXPR bool operator==(MergedShape const&, MergedShape const&) = default;
+  DgradSmallCRun run = DgradSmallCRun::none;
+  friend COSMATI_CONSTEXPR bool operator==(DgradSmallCShape const&, DgradSmallCShape const&) = default;
 
   COSMATI_CONSTEXPR int threads() const { return threads_down * threads_across * parts; }
   COSMATI_CONSTEXPR int cells_down() const { return threads_down * cells; }
@@ -51,7 +51,7 @@ struct MergedShape {
   COSMATI_CONSTEXPR int weights() const { return inputs * rows.taps * row_pitch(); }
   COSMATI_CONSTEXPR int sums() const { return cells * rows.stride * columns.stride * channels; }
   COSMATI_CONSTEXPR int run_length() const {
-    return run == MergedRun::columns ? columns.stride : run == MergedRun::channels ? channels : 1;
+    return run == DgradSmallCRun::columns ? columns.stride : run == DgradSmallCRun::channels ? channels : 1;
   }
   // Shared-memory values per block; the sums reuse the space of weights and values.
   COSMATI_CONSTEXPR int shared_values() const {
@@ -60,11 +60,18 @@ struct MergedShape {
   }
 };
 
+// `fixed`: `shape` is that of the launch; otherwise only its number of threads is, and the launch passes its
+// shape.
+struct DgradSmallCPolicy {
+  DgradSmallCShape shape = {};
+  bool fixed = true;
+};
+
 // The extents of a thread's arrays.
-struct MergedBound {
+struct DgradSmallCBound {
   int cells, stride_rows, stride_columns, channels, value_rows, value_columns, weights, run;
 };
-COSMATI_CONSTEXPR MergedBound bound_of(MergedShape const& shape) {
+COSMATI_CONSTEXPR DgradSmallCBound bound_of(DgradSmallCShape const& shape) {
   return {shape.cells,
           shape.rows.stride,
           shape.columns.stride,
@@ -74,14 +81,14 @@ COSMATI_CONSTEXPR MergedBound bound_of(MergedShape const& shape) {
           shape.row_pitch(),
           shape.run_length()};
 }
-COSMATI_CONSTEXPR bool is_within(MergedBound const& bound, MergedBound const& most) {
+COSMATI_CONSTEXPR bool is_within(DgradSmallCBound const& bound, DgradSmallCBound const& most) {
   return bound.cells <= most.cells && bound.stride_rows <= most.stride_rows &&
          bound.stride_columns <= most.stride_columns && bound.channels <= most.channels &&
          bound.value_rows <= most.value_rows && bound.value_columns <= most.value_columns &&
          bound.weights <= most.weights && bound.run <= most.run;
 }
 // The limits of a kernel whose shape is known only at run time.
-inline constexpr MergedBound largest_merged_bound{2, 4, 4, 4, 9, 8, 32, 4};
-inline constexpr int unfixed_merged_threads = 64;
+inline constexpr DgradSmallCBound largest_dgrad_small_c_bound{2, 4, 4, 4, 9, 8, 32, 4};
+inline constexpr int unfixed_dgrad_small_c_threads = 64;
 
 }  // namespace cosmati

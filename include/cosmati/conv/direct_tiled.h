@@ -12,12 +12,8 @@
 
 namespace cosmati {
 
-// `taps` > 0: the compile-time number of taps of a filter column, whose steps are then compile-time constants
-// as well; 0: known only at run time. `swapped`: the result's m are filters and its n pixels. `uneven`: some
-// phases have one tap less in a column, or none.
-template <DirectTile tile_, int threads_, class ElementA_, class ElementB_, class Sum_, class Epilogue_,
-          class Destination_, bool swapped_, int taps_ = 0, int output_step_ = 1, int tap_step_ = 1,
-          bool uneven_ = false>
+template <DirectTiledPolicy policy, class ElementA_, class ElementB_, class Sum_, class Epilogue_,
+          class Destination_>
 struct DirectTiledTraits {
   using ElementA = ElementA_;
   using ElementB = ElementB_;
@@ -25,14 +21,20 @@ struct DirectTiledTraits {
   using Epilogue = Epilogue_;
   using Destination = Destination_;
   using Params = DirectTiledParameters<typename Epilogue::Arguments, typename Destination::Arguments>;
-  static constexpr DirectTile tile = tile_;
-  static constexpr bool swapped = swapped_;
-  static constexpr int threads = threads_;
+  static constexpr DirectTile tile = policy.tile;
+  static constexpr bool swapped = policy.swapped;
+  static constexpr int threads = policy.threads;
   static constexpr int blocks = threads <= 256 ? 512 / threads : 1;  // 128 registers per thread
-  static constexpr int taps = taps_, output_step = output_step_, tap_step = tap_step_;
-  static constexpr bool uneven = uneven_;
-  static_assert(taps > 0 || !uneven);
+  static constexpr KnownAxis axis = policy.rows;
+  static_assert(axis.taps > 0 || !axis.uneven);
   static constexpr int filter_pitch = filter_pitch_of(tile);  // values between taps in shared memory
+
+  // The weights, then the planes; how many there are is known only at run time.
+  struct SharedStorage {
+    Sum value[1];
+    COSMATI_DEVICE Sum* weights() { return value; }
+    COSMATI_DEVICE Sum* planes(DirectTileSchedule const& schedule) { return value + schedule.weights; }
+  };
 };
 
 template <class Traits>
@@ -40,6 +42,7 @@ struct DirectTiled {
   using ElementB = typename Traits::ElementB;
   using Sum = typename Traits::Sum;
   static constexpr DirectTile tile = Traits::tile;
+  static constexpr KnownAxis axis = Traits::axis;
   static constexpr int rows = tile.thread_rows, filters = tile.thread_filters, pitch = Traits::filter_pitch;
   static constexpr int vector = vector_of_run(filters, static_cast<int>(sizeof(Sum)));
 
@@ -101,7 +104,7 @@ struct DirectTiled {
   // Adds all taps of one column of the window. `place`: the first output's tap 0; `weight`: tap 0.
   template <int taps>
   COSMATI_DEVICE void add_column(Sum const* place, Sum const* weight, Sum (&sum)[filters][rows]) const {
-    constexpr auto known = known_window(taps, Traits::output_step, Traits::tap_step, rows);
+    constexpr auto known = known_window(taps, axis.output_step, axis.tap_step, rows);
     int const row_pitch = schedule.planes.row_pitch;
     Sum value[known.places], by[filters];
     auto const add = [&](int first, int step) {
@@ -118,7 +121,7 @@ struct DirectTiled {
       COSMATI_UNROLL
       for (int r = 0; r < taps; ++r) {
         load_filters(weight + r * pitch, by);
-        add(r * Traits::tap_step - known.lowest, Traits::output_step);
+        add(r * axis.tap_step - known.lowest, axis.output_step);
       }
     } else {
       for (int r = 0; r < window.rows.taps; ++r) {
@@ -133,10 +136,10 @@ struct DirectTiled {
 
   COSMATI_DEVICE void multiply(int image, int row, int column, int of_filter, int channels,
                                Sum (&sum)[filters][rows]) const {
-    if (!Traits::uneven || window.rows.taps == Traits::taps)
-      multiply_taps<Traits::taps>(image, row, column, of_filter, channels, sum);
-    else if constexpr (Traits::taps > 1) {
-      if (window.rows.taps > 0) multiply_taps<Traits::taps - 1>(image, row, column, of_filter, channels, sum);
+    if (!axis.uneven || window.rows.taps == axis.taps)
+      multiply_taps<axis.taps>(image, row, column, of_filter, channels, sum);
+    else if constexpr (axis.taps > 1) {
+      if (window.rows.taps > 0) multiply_taps<axis.taps - 1>(image, row, column, of_filter, channels, sum);
     }
   }
 
@@ -190,8 +193,8 @@ COSMATI_DEVICE void store_results(
 template <class Traits>
 COSMATI_DEVICE void compute_direct_tiled(typename Traits::Params const& params, int block_of_tiles) {
   using Block = DirectTiled<Traits>;
-  using Sum = typename Traits::Sum;
   using ElementA = typename Traits::ElementA;
+  using Sum = typename Traits::Sum;
   constexpr DirectTile tile = Traits::tile;
   SlidingArguments const& window = params.window;
   DirectTileSchedule const& schedule = params.schedule;
@@ -201,14 +204,14 @@ COSMATI_DEVICE void compute_direct_tiled(typename Traits::Params const& params, 
   int const first_image = above_rows * schedule.images;
   int const first_row = (above_columns - above_rows * schedule.tiles_down.divisor) * tile.rows;
   int const first_column = (block_of_tiles - above_columns * schedule.tiles_across.divisor) * tile.columns;
-  Sum* const weights = &arch::shared_storage<Sum>();
+  auto& shared = arch::shared_storage<typename Traits::SharedStorage>();
   Block const block{window,
                     schedule,
                     arch::as_global(static_cast<typename Traits::ElementB const*>(window.filter)) +
                         group * window.filter_group,
                     arch::block_y() * tile.filters,
-                    weights,
-                    weights + schedule.weights};
+                    shared.weights(),
+                    shared.planes(schedule)};
   PlaneSource<ElementA> source{arch::as_global(static_cast<ElementA const*>(window.image)) +
                                    group * window.image_group + first_image * window.image_stride,
                                window.image_stride,
@@ -254,7 +257,7 @@ COSMATI_DEVICE void compute_direct_tiled(typename Traits::Params const& params, 
                         sum);
 }
 
-// Grid: (blocks of tiles, parts of filters, groups); dynamic shared memory: the weights, then the planes.
+// Grid: (blocks of tiles, parts of filters, groups); dynamic shared memory: SharedStorage.
 template <class Traits>
 COSMATI_KERNEL(Traits::threads, Traits::blocks)
 direct_tiled_kernel(COSMATI_PARAMETER typename Traits::Params params) {

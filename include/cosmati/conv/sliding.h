@@ -3,7 +3,7 @@
 // in the same way for each phase.
 #pragma once
 #include "cosmati/conv/arguments.h"
-#include "cosmati/conv/direct_tile.h"
+#include "cosmati/conv/sliding_policy.h"
 
 namespace cosmati {
 

@@ -10,10 +10,8 @@
 
 namespace cosmati {
 
-// A thread processes `run` outputs of a row for `filters` filters at a time; `taps`: taps per row of the
-// filter.
-template <int threads_, int run_, int filters_, class ElementImage_, class ElementGradient_, class Sum_,
-          class Epilogue_, class Destination_, bool swapped_, int taps_, int output_step_, int tap_step_>
+template <WgradDirectPolicy policy, class ElementImage_, class ElementGradient_, class Sum_, class Epilogue_,
+          class Destination_>
 struct WgradDirectTraits {
   using ElementImage = ElementImage_;
   using ElementGradient = ElementGradient_;
@@ -21,12 +19,26 @@ struct WgradDirectTraits {
   using Epilogue = Epilogue_;
   using Destination = Destination_;
   using Params = WgradDirectParameters<typename Epilogue::Arguments, typename Destination::Arguments>;
-  static constexpr bool swapped = swapped_;
-  static constexpr int threads = threads_, run = run_, filters = filters_;
+  static constexpr bool swapped = policy.swapped;
+  static constexpr int threads = policy.threads, run = policy.run, filters = policy.filters;
   static constexpr int blocks = 512 / threads > 0 ? 512 / threads : 1;
-  static constexpr int taps = taps_, output_step = output_step_, tap_step = tap_step_;
+  static constexpr int taps = policy.taps, output_step = policy.output_step, tap_step = policy.tap_step;
   static constexpr int places = (run - 1) * output_step + (taps - 1) * tap_step + 1;
   static constexpr int vector = vector_of_run(run, static_cast<int>(sizeof(Sum)));
+
+  // The planes of x and dy, later in the same space the threads' sums; their extents are known only at run
+  // time.
+  struct SharedStorage {
+    Sum value[1];
+    COSMATI_DEVICE Sum* image() { return value; }
+    COSMATI_DEVICE Sum* gradient(WgradTileSchedule const& schedule) { return value + schedule.gradient_at; }
+    // `weights`: of a block.
+    COSMATI_DEVICE Sum* weight_sums(int part, int weights) { return value + part * weights; }
+    COSMATI_DEVICE Sum* bias_sums(WgradTileSchedule const& schedule, int weights) {
+      return value + schedule.parts * weights;
+    }
+  };
+
   static constexpr int sum_threads = 512, sum_lanes = 32;
   struct SumStorage {
     Sum sum[sum_threads / sum_lanes][sum_lanes];
@@ -76,43 +88,23 @@ struct WgradDirect {
   }
 };
 
-// Grid: (blocks that share the passes, parts of filters, groups); dynamic shared memory: the planes of x and
-// dy, later the threads' sums in the same space.
+// One thread of a block. Its number is (part of the rows of outputs, filters, channel, row of taps), and for
+// the bias gradient (part, filter).
 template <class Traits>
-COSMATI_KERNEL(Traits::threads, Traits::blocks)
-wgrad_direct_kernel(COSMATI_PARAMETER typename Traits::Params params) {
+struct WgradDirectThread {
   using Sum = typename Traits::Sum;
   using Image = typename Traits::ElementImage;
   using Gradient = typename Traits::ElementGradient;
-  constexpr int threads = Traits::threads, thread_filters = Traits::filters;
-  constexpr int taps = Traits::taps;
+  using Shared = typename Traits::SharedStorage;
+  static constexpr int threads = Traits::threads, thread_filters = Traits::filters, taps = Traits::taps;
+
+  typename Traits::Params const& params;
   SlidingArguments const& window = params.window;
   WgradTileSchedule const& schedule = params.schedule;
   Index const group = schedule.first_group + arch::block_z();
   int const first_filter = arch::block_y() * schedule.filters;
   int const filters =
       window.outputs - first_filter < schedule.filters ? window.outputs - first_filter : schedule.filters;
-  Sum* const planes = &arch::shared_storage<Sum>();
-  Sum* const gradients = planes + schedule.gradient_at;
-  PlaneSource<Image> const image{
-      arch::as_global(static_cast<Image const*>(window.image)) + group * window.image_group,
-      window.image_stride,
-      window.image_input,
-      window.rows.image_stride,
-      window.columns.image_stride,
-      window.rows.size,
-      window.columns.size};
-  PlaneSource<Gradient> const gradient{arch::as_global(static_cast<Gradient const*>(params.gradient)) +
-                                           group * params.gradient_group +
-                                           first_filter * params.gradient_channel,
-                                       params.gradient_image,
-                                       params.gradient_channel,
-                                       params.gradient_row,
-                                       params.gradient_column,
-                                       window.rows.outputs,
-                                       window.columns.outputs};
-
-  // Thread: (part, filters, channel, row of taps).
   int const part = schedule.slots.quotient(arch::thread());
   int const slot = arch::thread() - part * schedule.slots.divisor;
   int const above_rows = schedule.taps_down.quotient(slot), tap_row = slot - above_rows * window.rows.taps;
@@ -120,10 +112,33 @@ wgrad_direct_kernel(COSMATI_PARAMETER typename Traits::Params params) {
   int const channel = above_rows - filter_group * window.inputs;
   int const bias_part = schedule.block_filters.quotient(arch::thread());
   int const bias_filter = arch::thread() - bias_part * schedule.filters;
+  // Of all filters of the block.
+  int const row_taps = window.inputs * window.rows.taps * taps, weights = schedule.filters * row_taps;
   Sum sum[thread_filters][taps] = {};
   Sum bias = 0;
 
-  for (int pass = arch::block_x(); pass < schedule.passes; pass += arch::grid_x()) {
+  COSMATI_DEVICE PlaneSource<Image> image() const {
+    return {arch::as_global(static_cast<Image const*>(window.image)) + group * window.image_group,
+            window.image_stride,
+            window.image_input,
+            window.rows.image_stride,
+            window.columns.image_stride,
+            window.rows.size,
+            window.columns.size};
+  }
+  COSMATI_DEVICE PlaneSource<Gradient> gradient() const {
+    return {arch::as_global(static_cast<Gradient const*>(params.gradient)) + group * params.gradient_group +
+                first_filter * params.gradient_channel,
+            params.gradient_image,
+            params.gradient_channel,
+            params.gradient_row,
+            params.gradient_column,
+            window.rows.outputs,
+            window.columns.outputs};
+  }
+
+  // Loads the images and rows of a pass, and adds their products.
+  COSMATI_DEVICE void add_pass(int pass, PlaneSource<Image> x, PlaneSource<Gradient> dy, Shared& shared) {
     int const chunk = schedule.tiles_down.quotient(pass);
     int const first_row = (pass - chunk * schedule.tiles_down.divisor) * schedule.rows;
     int const first_image = chunk * schedule.images;
@@ -133,73 +148,94 @@ wgrad_direct_kernel(COSMATI_PARAMETER typename Traits::Params params) {
         window.rows.outputs - first_row < schedule.rows ? window.rows.outputs - first_row : schedule.rows;
     if (pass != arch::block_x()) arch::block_barrier();
     if (schedule.image.fill) {
-      fill_planes<threads>(planes, schedule.images * schedule.image.image_pitch);
+      fill_planes<threads>(shared.image(), schedule.images * schedule.image.image_pitch);
       arch::block_barrier();
     }
-    PlaneSource<Image> x = image;
-    x.data += first_image * image.image;
+    x.data += first_image * x.image;
     load_planes<threads>(schedule.image, x, images, window.inputs,
                          window.rows.origin + first_row * window.rows.output_step, window.columns.origin,
-                         planes);
-    PlaneSource<Gradient> dy = gradient;
-    dy.data += first_image * gradient.image;
-    load_planes<threads>(schedule.gradient, dy, images, filters, first_row, 0, gradients);
+                         shared.image());
+    dy.data += first_image * dy.image;
+    load_planes<threads>(schedule.gradient, dy, images, filters, first_row, 0, shared.gradient(schedule));
     arch::block_barrier();
+    if (part < schedule.parts) add_weights(images, rows, shared);
+    if (params.bias != nullptr && bias_part < schedule.bias_parts && bias_filter < filters)
+      add_bias(images, rows, shared);
+  }
 
+  COSMATI_DEVICE void add_weights(int images, int rows, Shared& shared) {
+    Sum const* const from = shared.image() + channel * schedule.image.channel_pitch +
+                            tap_row * window.rows.tap_step * schedule.image.row_pitch;
+    Sum const* const by =
+        shared.gradient(schedule) + filter_group * thread_filters * schedule.gradient.channel_pitch;
+    COSMATI_NO_UNROLL
+    for (int line = part; line < images * schedule.rows; line += schedule.parts) {
+      int const n = schedule.tile_rows.quotient(line), p = line - n * schedule.rows;
+      if (p >= rows) continue;
+      WgradDirect<Traits>::add_row(
+          window.columns.outputs,
+          from + n * schedule.image.image_pitch + p * window.rows.output_step * schedule.image.row_pitch,
+          by + n * schedule.gradient.image_pitch + p * schedule.gradient.row_pitch,
+          schedule.gradient.channel_pitch, sum);
+    }
+  }
+
+  COSMATI_DEVICE void add_bias(int images, int rows, Shared& shared) {
+    for (int line = bias_part; line < images * schedule.rows; line += schedule.bias_parts) {
+      int const n = schedule.tile_rows.quotient(line), p = line - n * schedule.rows;
+      if (p >= rows) continue;
+      Sum const* const row = shared.gradient(schedule) + n * schedule.gradient.image_pitch +
+                             bias_filter * schedule.gradient.channel_pitch + p * schedule.gradient.row_pitch;
+      for (int q = 0; q < window.columns.outputs; ++q) bias += row[q];
+    }
+  }
+
+  // Writes the thread's sums to shared memory.
+  COSMATI_DEVICE void stage(Shared& shared) const {
     if (part < schedule.parts) {
-      Sum const* const from = planes + channel * schedule.image.channel_pitch +
-                              tap_row * window.rows.tap_step * schedule.image.row_pitch;
-      Sum const* const by = gradients + filter_group * thread_filters * schedule.gradient.channel_pitch;
-      COSMATI_NO_UNROLL
-      for (int line = part; line < images * schedule.rows; line += schedule.parts) {
-        int const n = schedule.tile_rows.quotient(line), p = line - n * schedule.rows;
-        if (p >= rows) continue;
-        WgradDirect<Traits>::add_row(
-            window.columns.outputs,
-            from + n * schedule.image.image_pitch + p * window.rows.output_step * schedule.image.row_pitch,
-            by + n * schedule.gradient.image_pitch + p * schedule.gradient.row_pitch,
-            schedule.gradient.channel_pitch, sum);
+      Sum* const to = shared.weight_sums(part, weights) + filter_group * thread_filters * row_taps +
+                      (channel * window.rows.taps + tap_row) * taps;
+      COSMATI_UNROLL
+      for (int k = 0; k < thread_filters; ++k) {
+        COSMATI_UNROLL
+        for (int s = 0; s < taps; ++s) to[k * row_taps + s] = sum[k][s];
       }
     }
-    if (params.bias != nullptr && bias_part < schedule.bias_parts && bias_filter < filters) {
-      for (int line = bias_part; line < images * schedule.rows; line += schedule.bias_parts) {
-        int const n = schedule.tile_rows.quotient(line), p = line - n * schedule.rows;
-        if (p >= rows) continue;
-        Sum const* const row = gradients + n * schedule.gradient.image_pitch +
-                               bias_filter * schedule.gradient.channel_pitch +
-                               p * schedule.gradient.row_pitch;
-        for (int q = 0; q < window.columns.outputs; ++q) bias += row[q];
-      }
-    }
+    if (bias_part < schedule.bias_parts) shared.bias_sums(schedule, weights)[arch::thread()] = bias;
   }
 
-  // The parts of a weight are added in order.
-  int const row_taps = window.inputs * window.rows.taps * taps, all = schedule.filters * row_taps;
-  arch::block_barrier();
-  if (part < schedule.parts) {
-    Sum* const to = planes + part * all + filter_group * thread_filters * row_taps +
-                    (channel * window.rows.taps + tap_row) * taps;
-    COSMATI_UNROLL
-    for (int k = 0; k < thread_filters; ++k) {
-      COSMATI_UNROLL
-      for (int s = 0; s < taps; ++s) to[k * row_taps + s] = sum[k][s];
+  // Adds the parts of the block's weights in order, and writes them to global memory.
+  COSMATI_DEVICE void write_partials(Shared& shared) const {
+    Sum* const partials =
+        static_cast<Sum*>(params.partials) + (arch::block_x() * schedule.groups + group) * schedule.weights;
+    for (int w = arch::thread(); w < filters * row_taps; w += threads) {
+      Sum total = 0;
+      for (int i = 0; i < schedule.parts; ++i) total += shared.weight_sums(i, weights)[w];
+      partials[first_filter * row_taps + w] = total;
+    }
+    if (params.bias != nullptr && arch::thread() < filters) {
+      Sum total = 0;
+      for (int i = 0; i < schedule.bias_parts; ++i)
+        total += shared.bias_sums(schedule, weights)[i * schedule.filters + arch::thread()];
+      partials[window.outputs * row_taps + first_filter + arch::thread()] = total;
     }
   }
-  Sum* const biases = planes + schedule.parts * all;
-  if (bias_part < schedule.bias_parts) biases[arch::thread()] = bias;
+};
+
+// Grid: (blocks that share the passes, parts of filters, groups); dynamic shared memory: SharedStorage.
+template <class Traits>
+COSMATI_KERNEL(Traits::threads, Traits::blocks)
+wgrad_direct_kernel(COSMATI_PARAMETER typename Traits::Params params) {
+  auto& shared = arch::shared_storage<typename Traits::SharedStorage>();
+  WgradDirectThread<Traits> thread{params};
+  auto const image = thread.image();
+  auto const gradient = thread.gradient();
+  for (int pass = arch::block_x(); pass < params.schedule.passes; pass += arch::grid_x())
+    thread.add_pass(pass, image, gradient, shared);
   arch::block_barrier();
-  Sum* const partials =
-      static_cast<Sum*>(params.partials) + (arch::block_x() * schedule.groups + group) * schedule.weights;
-  for (int w = arch::thread(); w < filters * row_taps; w += threads) {
-    Sum total = 0;
-    for (int i = 0; i < schedule.parts; ++i) total += planes[i * all + w];
-    partials[first_filter * row_taps + w] = total;
-  }
-  if (params.bias != nullptr && arch::thread() < filters) {
-    Sum total = 0;
-    for (int i = 0; i < schedule.bias_parts; ++i) total += biases[i * schedule.filters + arch::thread()];
-    partials[window.outputs * row_taps + first_filter + arch::thread()] = total;
-  }
+  thread.stage(shared);
+  arch::block_barrier();
+  thread.write_partials(shared);
 }
 
 // Grid: (ceil(weights / sum_lanes), 1, groups); block: sum_threads; dynamic shared memory: SumStorage.

@@ -3,9 +3,9 @@
 #include <optional>
 #include <variant>
 
-#include "cosmati/conv/direct_tile.h"
+#include "cosmati/conv/dgrad_small_c_shape.h"
 #include "cosmati/conv/fft_doubled.h"
-#include "cosmati/conv/merged_shape.h"
+#include "cosmati/conv/sliding_policy.h"
 #include "cosmati/conv/winograd_run.h"
 #include "cosmati/ops/gemm_recipe.h"
 
@@ -50,14 +50,6 @@ struct PackRecipe {
   std::size_t of_image = 0, of_other = 0,
               end = 0;  // offsets in the workspace in bytes, after the product's own
   friend bool operator==(PackRecipe const&, PackRecipe const&) = default;
-};
-
-// What a sliding kernel compiles in about an axis of its windows: the maximum number of taps, and the steps
-// of outputs and taps. taps = 0: nothing.
-struct KnownAxis {
-  int taps = 0, output_step = 1, tap_step = 1;
-  bool uneven = false;  // some phases have one tap less than `taps`, or none
-  friend bool operator==(KnownAxis const&, KnownAxis const&) = default;
 };
 
 // The recipe of direct_tiled (cosmati/conv/direct_tiled.h), except for filter gradients.
@@ -135,10 +127,10 @@ struct FftRecipe {
 };
 
 // The recipe of dgrad_small_c (cosmati/conv/dgrad_small_c.h).
-struct MergedRecipe {
-  MergedShape shape;
+struct DgradSmallCRecipe {
+  DgradSmallCShape shape;
   int shared_bytes = 0;
-  friend bool operator==(MergedRecipe const&, MergedRecipe const&) = default;
+  friend bool operator==(DgradSmallCRecipe const&, DgradSmallCRecipe const&) = default;
 };
 
 // The recipe of image_slices: one convolution after another, for a number of images at a time; of depth_taps,
@@ -159,7 +151,8 @@ struct ConvolutionRecipe {
   int launches = 1;  // for a strided data gradient: one launch for all phases, or one for each
   // What only this algorithm has; nothing for direct, gemm, and implicit_gemm except by warp_specialized.
   std::variant<std::monostate, PackRecipe, UnrollRecipe, DirectTiledRecipe, WgradDirectRecipe,
-               DepthwiseRecipe, DepthwiseFilterRecipe, MergedRecipe, WinogradRecipe, FftRecipe, SlicesRecipe>
+               DepthwiseRecipe, DepthwiseFilterRecipe, DgradSmallCRecipe, WinogradRecipe, FftRecipe,
+               SlicesRecipe>
       own;
   std::size_t bias_bytes =
       0;  // at the end of the workspace: for the bias gradient, alone or with the filter's
@@ -177,8 +170,8 @@ struct ConvolutionRecipe {
   bool slides() const {
     return algorithm == ConvolutionAlgorithm::direct_tiled || algorithm == ConvolutionAlgorithm::depthwise;
   }
-  bool multiplies_matrices() const { return !is_direct() && !slides() && !is_merged(); }
-  bool is_merged() const { return algorithm == ConvolutionAlgorithm::dgrad_small_c; }
+  bool multiplies_matrices() const { return !is_direct() && !slides() && !is_dgrad_small_c(); }
+  bool is_dgrad_small_c() const { return algorithm == ConvolutionAlgorithm::dgrad_small_c; }
   bool is_direct() const { return algorithm == ConvolutionAlgorithm::direct; }
   friend bool operator==(ConvolutionRecipe const&, ConvolutionRecipe const&) = default;
 };

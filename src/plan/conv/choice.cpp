@@ -228,8 +228,8 @@ std::vector<Candidate<Problem>> convolution_candidates(Backend) {
   unrolled.offer = &offer_with_bias<&unroll_gemm>;
   Candidate<Problem> tiled{"direct_tiled", {}, nullptr, prepare};
   tiled.offer = &offer_with_bias<&direct_tiled>;
-  Candidate<Problem> merged{"dgrad_small_c", {}, nullptr, prepare};
-  merged.offer = &offer_with_bias<&dgrad_small_c>;
+  Candidate<Problem> few_channels{"dgrad_small_c", {}, nullptr, prepare};
+  few_channels.offer = &offer_with_bias<&dgrad_small_c>;
   Candidate<Problem> by_channel{"depthwise", {}, nullptr, prepare};
   by_channel.offer = &offer_with_bias<&depthwise>;
   Candidate<Problem> product{"gemm", {}, nullptr, &prepare_on<&prepare_plain_gemm>};
@@ -241,8 +241,8 @@ std::vector<Candidate<Problem>> convolution_candidates(Backend) {
   Candidate<Problem> slices{"image_slices", {}, nullptr, &prepare_on<&prepare_image_slices>};
   slices.offer = &offer_with_bias<&image_slices>;
   slices.batch_invariant = true;
-  return {product,    windows, general, transformed, by_frequency, unrolled,
-          by_channel, merged,  tiled,   simple,      slices,       bias_candidate()};
+  return {product,    windows,      general, transformed, by_frequency, unrolled,
+          by_channel, few_channels, tiled,   simple,      slices,       bias_candidate()};
 }
 
 }  // namespace cosmati::plan

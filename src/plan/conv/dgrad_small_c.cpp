@@ -23,7 +23,7 @@ constexpr Index max_grid_extent = 0x7fffffff;
 Index parts(Index extent, Index of) { return (extent + of - 1) / of; }
 int to_int(Index value) { return static_cast<int>(value); }
 
-MergedAxis merged_axis(Problem const& p, int i) {
+DgradSmallCAxis axis_of(Problem const& p, int i) {
   return {to_int(p.stride[i]), to_int(p.w.extent(2 + i)), to_int(p.dilation[i]),
           to_int(p.pad_begin[i] % p.stride[i])};
 }
@@ -36,8 +36,8 @@ Index largest_offset(TensorDescription const& tensor, int from_dimension) {
 }
 
 // Registers of a thread, in 4-byte words.
-int registers_of(MergedShape const& shape, int value_bytes) {
-  MergedBound const bound = bound_of(shape);
+int registers_of(DgradSmallCShape const& shape, int value_bytes) {
+  DgradSmallCBound const bound = bound_of(shape);
   int const own = shape.parts > 1 ? 34 : 26;  // for addresses and counters, as compiled
   int const kept = shape.sums() + bound.value_rows * bound.value_columns + bound.weights;
   return (kept * value_bytes / 4 + own + 7) / 8 * 8;
@@ -67,10 +67,11 @@ std::string violation(Problem const& problem, Device const& device, PlanOptions 
 }
 
 // Which results of a thread are contiguous, in the order of m and n.
-MergedRun run_of(ConvolutionForm const& form) {
-  if (form.image_is_a) return MergedRun::channels;
-  return find_digit('q', form.image_outer(), form.image().arguments.outer).number == 1 ? MergedRun::columns
-                                                                                       : MergedRun::none;
+DgradSmallCRun run_of(ConvolutionForm const& form) {
+  if (form.image_is_a) return DgradSmallCRun::channels;
+  return find_digit('q', form.image_outer(), form.image().arguments.outer).number == 1
+             ? DgradSmallCRun::columns
+             : DgradSmallCRun::none;
 }
 
 void cap_widths(ConvolutionForm& form, int run) {
@@ -87,11 +88,11 @@ double sectors_per_run(TensorDescription const& images, double channels, Index g
 }
 
 // Predicted seconds: limited by multiply-adds and shared memory bandwidth or, with few warps, by latency.
-double predicted(Problem const& problem, MergedShape const& shape, MergedGrid const& grid, DataType sum,
-                 Gpu const& gpu) {
+double predicted(Problem const& problem, DgradSmallCShape const& shape, DgradSmallCGrid const& grid,
+                 DataType sum, Gpu const& gpu) {
   constexpr double launch_seconds = 3e-6, fill_seconds = 1e-6, load_clocks = 1500, stall_clocks = 60;
   constexpr double slots_of_result = 20;
-  MergedBound const bound = bound_of(shape);
+  DgradSmallCBound const bound = bound_of(shape);
   double const taps = shape.rows.taps * shape.columns.taps, words = size_of(sum) / 4.0;
   double const rate = sum == DataType::f64   ? gpu.fma_f64
                       : sum == DataType::s32 ? gpu.fma_f32 / 2.0
@@ -129,7 +130,7 @@ double predicted(Problem const& problem, MergedShape const& shape, MergedGrid co
 }
 
 // Chooses how channels of dy are loaded.
-void set_access(MergedShape& shape, Problem const& problem, DataType sum, Device const& device) {
+void set_access(DgradSmallCShape& shape, Problem const& problem, DataType sum, Device const& device) {
   TensorDescription const& dy = problem.y;
   int const size = size_of(dy.type);
   Index const inputs = problem.w.extent(0) / std::max<Index>(1, problem.groups);
@@ -151,8 +152,8 @@ class TileSearch {
  public:
   TileSearch(Problem const& problem, Device const& device, ConvolutionForm const& form)
       : problem_(problem), device_(device), form_(form), sum_(form.sum) {
-    base_.rows = merged_axis(problem, 0);
-    base_.columns = merged_axis(problem, 1);
+    base_.rows = axis_of(problem, 0);
+    base_.columns = axis_of(problem, 1);
     base_.run = run_of(form);
     set_access(base_, problem, sum_, device);
   }
@@ -165,7 +166,7 @@ class TileSearch {
           for (int across : {32, 16, 8})
             for (int split : {1, 2, 4})
               for (int inputs : {16, 64, 8, 32, 4, 2, 1}) {
-                MergedShape shape = base_;
+                DgradSmallCShape shape = base_;
                 shape.channels = channels;
                 shape.cells = cells;
                 shape.threads_across = across;
@@ -180,15 +181,16 @@ class TileSearch {
  private:
   bool emulated() const { return device_.backend == Backend::emulator; }
 
-  void try_shape(MergedShape shape) {
+  void try_shape(DgradSmallCShape shape) {
     if (emulated()) {
       if (shape.cells > 2 || shape.parts != 2 || shape.threads_across != 8 || shape.inputs > 4) return;
-      shape.threads_down = unfixed_merged_threads / (shape.threads_across * shape.parts);
-      if (!is_within(bound_of(shape), largest_merged_bound))
+      shape.threads_down = unfixed_dgrad_small_c_threads / (shape.threads_across * shape.parts);
+      if (!is_within(bound_of(shape), largest_dgrad_small_c_bound))
         return refuse(
-            shape, fmt::format("the emulator's kernel supports at most {}x{} phases and windows of {} pixels",
-                               largest_merged_bound.stride_rows, largest_merged_bound.stride_columns,
-                               largest_merged_bound.value_columns));
+            shape,
+            fmt::format("the emulator's kernel supports at most {}x{} phases and windows of {} pixels",
+                        largest_dgrad_small_c_bound.stride_rows, largest_dgrad_small_c_bound.stride_columns,
+                        largest_dgrad_small_c_bound.value_columns));
     }
     int const bytes_of_value = size_of(sum_);
     constexpr int max_registers = 232;
@@ -221,7 +223,7 @@ class TileSearch {
     shape.blocks =
         std::max(1, std::min({by_registers, gpu.shared_bytes_per_multiprocessor / (bytes + reserved_bytes), 8,
                               gpu.threads_per_multiprocessor / shape.threads()}));
-    MergedGrid const grid = merged_grid(problem_, shape);
+    DgradSmallCGrid const grid = dgrad_small_c_grid(problem_, shape);
     if (grid.x > max_grid_extent || grid.y > 65535)
       return refuse(shape, fmt::format("{} tiles for {} blocks of channels; a grid has at most {} and 65535",
                                        grid.x, grid.y, max_grid_extent));
@@ -229,12 +231,12 @@ class TileSearch {
     if (best_.takes(seconds)) take(shape, bytes, seconds);
   }
 
-  void take(MergedShape const& shape, int bytes, double seconds) {
+  void take(DgradSmallCShape const& shape, int bytes, double seconds) {
     ConvolutionRecipe recipe;
     recipe.algorithm = ConvolutionAlgorithm::dgrad_small_c;
     recipe.product = product_recipe(form_);
     recipe.product.predicted_seconds = seconds;
-    recipe.own = MergedRecipe{shape, bytes};
+    recipe.own = DgradSmallCRecipe{shape, bytes};
     std::string text =
         fmt::format("{}x{} cells of {}x{} pixels and {} channels, thread {}x1, {} channels of dy at a time",
                     shape.cells_down(), shape.threads_across, shape.rows.stride, shape.columns.stride,
@@ -247,7 +249,7 @@ class TileSearch {
   }
 
   // Reports the reason only for the smallest tile, where it rules out the algorithm.
-  void refuse(MergedShape const& shape, std::string sentence) {
+  void refuse(DgradSmallCShape const& shape, std::string sentence) {
     if (shape.channels == 1 && shape.cells == 1) best_.refuse(std::move(sentence));
   }
 
@@ -255,18 +257,18 @@ class TileSearch {
   Device const& device_;
   ConvolutionForm const& form_;
   DataType sum_;
-  MergedShape base_;
+  DgradSmallCShape base_;
   BestOffer<Problem> best_;
 };
 
 }  // namespace
 
-MergedForm merged_form(Problem const& p, MergedShape const& shape) {
-  MergedForm merged;
-  merged.form = whole_gradient_form(p);
-  ConvolutionForm& form = merged.form;
+DgradSmallCForm dgrad_small_c_form(Problem const& p, DgradSmallCShape const& shape) {
+  DgradSmallCForm gradient;
+  gradient.form = whole_gradient_form(p);
+  ConvolutionForm& form = gradient.form;
   cap_widths(form, shape.run_length());
-  MergedArguments& window = merged.window;
+  DgradSmallCArguments& window = gradient.window;
   window.shape = shape;
   Index const groups = std::max<Index>(1, p.groups);
   auto const stride = [](TensorDescription const& tensor, int d) { return tensor.layout.stride[d]; };
@@ -300,60 +302,64 @@ MergedForm merged_form(Problem const& p, MergedShape const& shape) {
   };
   window.tiles_down = tiles(p.x.extent(2), shape.rows.stride, shape.cells_down());
   window.tiles_across = tiles(p.x.extent(3), shape.columns.stride, shape.threads_across);
-  return merged;
+  return gradient;
 }
 
-MergedGrid merged_grid(Problem const& p, MergedShape const& shape) {
+DgradSmallCGrid dgrad_small_c_grid(Problem const& p, DgradSmallCShape const& shape) {
   Index const down = parts(parts(p.x.extent(2), shape.rows.stride), shape.cells_down()),
               across = parts(parts(p.x.extent(3), shape.columns.stride), shape.threads_across);
   return {p.x.extent(0) * down * across, parts(p.w.extent(1), shape.channels), p.groups};
 }
 
-std::string DgradSmallCTraits::print() const {
-  auto const axis = [](MergedAxis const& of) {
-    return fmt::format("MergedAxis{{{}, {}, {}, {}}}", of.stride, of.taps, of.dilation, of.pad);
+std::string traits_of(DgradSmallCPolicy const& policy, KernelTypes const& types) {
+  DgradSmallCShape const& shape = policy.shape;
+  auto const axis = [](DgradSmallCAxis const& of) {
+    return fmt::format("{{.stride = {}, .taps = {}, .dilation = {}, .pad = {}}}", of.stride, of.taps,
+                       of.dilation, of.pad);
   };
-  char const* const run = shape.run == MergedRun::columns    ? "columns"
-                          : shape.run == MergedRun::channels ? "channels"
-                                                             : "none";
+  char const* const run = shape.run == DgradSmallCRun::columns    ? "columns"
+                          : shape.run == DgradSmallCRun::channels ? "channels"
+                                                                  : "none";
   return fmt::format(
-      "DgradSmallCTraits<MergedShape{{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, MergedRun::{}}}, {}, "
-      "{}>",
+      "DgradSmallCTraits<DgradSmallCPolicy{{.shape = {{\n"
+      ".rows = {},\n.columns = {},\n"
+      ".channels = {}, .cells = {}, .threads_down = {}, .threads_across = {}, .parts = {}, .inputs = {},\n"
+      ".blocks = {}, .vector = {}, .pieces = {}, .async = {}, .run = DgradSmallCRun::{}}},\n"
+      ".fixed = {}}},\n{}>",
       axis(shape.rows), axis(shape.columns), shape.channels, shape.cells, shape.threads_down,
       shape.threads_across, shape.parts, shape.inputs, shape.blocks, shape.vector, shape.pieces, shape.async,
-      run, fixed, types.print());
+      run, policy.fixed, types.print());
 }
 
-program::Program merged_program(Plan<Problem> const& plan) {
-  auto const& recipe = std::get<MergedRecipe>(plan.recipe.own);
-  MergedShape const& shape = recipe.shape;
-  MergedForm const merged = merged_form(plan.problem, shape);
-  MergedGrid const grid = merged_grid(plan.problem, shape);
-  ConvolutionForm const& form = merged.form;
+program::Program dgrad_small_c_program(Plan<Problem> const& plan) {
+  auto const& recipe = std::get<DgradSmallCRecipe>(plan.recipe.own);
+  DgradSmallCShape const& shape = recipe.shape;
+  DgradSmallCForm const gradient = dgrad_small_c_form(plan.problem, shape);
+  DgradSmallCGrid const grid = dgrad_small_c_grid(plan.problem, shape);
+  ConvolutionForm const& form = gradient.form;
   ConvolutionProgram made(plan);
   bool const fixed = !made.is_emulated();
   auto const threads = static_cast<unsigned>(shape.threads());
   with_parts(plan, [&]<class Epilogue, class Destination>(Epilogue, Destination) {
-    using Parameters = MergedParameters<Epilogue, Destination>;
-    DgradSmallCTraits const traits{fixed ? shape : emulated_merged_shape(), fixed, made.types_of(form)};
-    std::size_t const kernel =
-        made.add_kernel<Parameters>({.headers = {"conv/dgrad_small_c.h"},
-                                     .entry = "dgrad_small_c_kernel",
-                                     .traits = traits.print(),
-                                     .asserted = {{"ComposedTraits::threads", threads}},
-                                     .threads = threads,
-                                     .shared_bytes = static_cast<unsigned>(recipe.shared_bytes)},
-                                    form);
+    using Parameters = DgradSmallCParameters<Epilogue, Destination>;
+    std::size_t const kernel = made.add_kernel<Parameters>(
+        {.headers = {"conv/dgrad_small_c.h"},
+         .entry = "dgrad_small_c_kernel",
+         .traits = traits_of({fixed ? shape : emulated_dgrad_small_c_shape(), fixed}, made.types_of(form)),
+         .asserted = {{"ComposedTraits::threads", threads}},
+         .threads = threads,
+         .shared_bytes = static_cast<unsigned>(recipe.shared_bytes)},
+        form);
     if (form.rows() == 0 || form.columns() == 0) return;
     made.launch_groups<Parameters>(
         kernel, {grid.x, grid.y, grid.z},
-        [merged, dy = made.image, w = made.filter](program::Run const& run, Index first, Parameters& to) {
-          to.window = merged.window;
+        [gradient, dy = made.image, w = made.filter](program::Run const& run, Index first, Parameters& to) {
+          to.window = gradient.window;
           to.window.image = dy.of(run);
           to.window.filter = w.of(run);
           to.window.first_group = first;
-          fill_destination(to.d, merged.form.d, ConvolutionProgram::result(run));
-          fill_epilogue(to.epilogue, merged.form, run);
+          fill_destination(to.d, gradient.form.d, ConvolutionProgram::result(run));
+          fill_epilogue(to.epilogue, gradient.form, run);
         });
   });
   return std::move(made).finish();

@@ -27,7 +27,7 @@ program::Program program_of(Plan<Problem> const& plan) {
       return filter ? wgrad_direct_program(plan) : sliding_program(plan);
     case ConvolutionAlgorithm::depthwise:
       return filter ? depthwise_filter_program(plan) : sliding_program(plan);
-    case ConvolutionAlgorithm::dgrad_small_c: return merged_program(plan);
+    case ConvolutionAlgorithm::dgrad_small_c: return dgrad_small_c_program(plan);
     case ConvolutionAlgorithm::winograd: return winograd_program(plan);
     case ConvolutionAlgorithm::fft: return fft_program(plan);
     case ConvolutionAlgorithm::implicit_gemm:

@@ -67,21 +67,10 @@ FoundDigit find_digit(char letter, ProductIndex const& index, IndexStrides const
 WindowAxis window_axis(FoundDigit const& output, FoundDigit const& tap, FoundDigit const& weight,
                        int IndexStride::*step, int origin, int size);
 
-struct DepthwiseTraits {
-  KernelTypes types;
-  bool channels_last = false;
-  int vector = 1;
-  KnownAxis axis;
-  std::string print() const;
-};
-struct DirectTiledTraits {
-  DirectTile tile;
-  int threads = 64;
-  KernelTypes types;
-  bool swapped = false;
-  KnownAxis rows;
-  std::string print() const;
-};
+// The traits of the kernels, as C++.
+std::string traits_of(DepthwisePolicy const& policy, KernelTypes const& types);
+std::string traits_of(DirectTiledPolicy const& policy, KernelTypes const& types);
+std::string initializer(KnownAxis const& axis);
 // The program of direct_tiled and depthwise, except for filter gradients.
 program::Program sliding_program(Plan<ConvolutionProblem> const& plan);
 

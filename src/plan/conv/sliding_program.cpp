@@ -63,15 +63,25 @@ void add_launch(ConvolutionProgram& made, std::size_t kernel, program::Grid grid
 
 }  // namespace
 
-std::string DepthwiseTraits::print() const {
-  return fmt::format("DepthwiseTraits<{}, {}, {}, {}, {}, {}, {}>", types.print(), channels_last, vector,
-                     axis.taps, axis.output_step, axis.tap_step, axis.uneven);
+std::string initializer(KnownAxis const& axis) {
+  return fmt::format("{{.taps = {}, .output_step = {}, .tap_step = {}, .uneven = {}}}", axis.taps,
+                     axis.output_step, axis.tap_step, axis.uneven);
 }
 
-std::string DirectTiledTraits::print() const {
-  return fmt::format("DirectTiledTraits<DirectTile{{{}, {}, {}, {}, {}}}, {}, {}, {}, {}, {}, {}, {}>",
-                     tile.rows, tile.columns, tile.filters, tile.thread_rows, tile.thread_filters, threads,
-                     types.print(), swapped, rows.taps, rows.output_step, rows.tap_step, rows.uneven);
+std::string traits_of(DepthwisePolicy const& policy, KernelTypes const& types) {
+  return fmt::format(
+      "DepthwiseTraits<DepthwisePolicy{{.channels_last = {}, .vector = {},\n.axis = {}}},\n{}>",
+      policy.channels_last, policy.vector, initializer(policy.axis), types.print());
+}
+
+std::string traits_of(DirectTiledPolicy const& policy, KernelTypes const& types) {
+  DirectTile const& tile = policy.tile;
+  return fmt::format(
+      "DirectTiledTraits<DirectTiledPolicy{{\n"
+      ".tile = {{.rows = {}, .columns = {}, .filters = {}, .thread_rows = {}, .thread_filters = {}}},\n"
+      ".threads = {}, .swapped = {}, .rows = {}}},\n{}>",
+      tile.rows, tile.columns, tile.filters, tile.thread_rows, tile.thread_filters, policy.threads,
+      policy.swapped, initializer(policy.rows), types.print());
 }
 
 program::Program sliding_program(Plan<Problem> const& plan) {
@@ -93,10 +103,15 @@ program::Program sliding_program(Plan<Problem> const& plan) {
   program::KernelSpec const kernel{
       .headers = {"conv/" + name + ".h"},
       .entry = name + (max_phases > 0 ? "_of_phases_kernel" : "_kernel"),
-      .traits = tiled == nullptr
-                    ? DepthwiseTraits{types, by_channel->channels_last, by_channel->vector, by_channel->axis}
-                          .print()
-                    : DirectTiledTraits{tiled->tile, threads, types, form.swapped, tiled->rows}.print(),
+      .traits = tiled == nullptr ? traits_of(DepthwisePolicy{.channels_last = by_channel->channels_last,
+                                                             .vector = by_channel->vector,
+                                                             .axis = by_channel->axis},
+                                             types)
+                                 : traits_of(DirectTiledPolicy{.tile = tiled->tile,
+                                                               .threads = threads,
+                                                               .swapped = form.swapped,
+                                                               .rows = tiled->rows},
+                                             types),
       .phases = static_cast<int>(max_phases),
       .asserted = {{"ComposedTraits::threads", threads}},
       .threads = static_cast<unsigned>(threads),

@@ -82,9 +82,11 @@ DepthwiseFilterSchedule depthwise_filter_schedule(DepthwiseFilterForm const& gra
   return schedule;
 }
 
-std::string DepthwiseFilterTraits::print() const {
-  return fmt::format("DepthwiseFilterTraits<{}, {}, {}, {}, {}>", types.print(), channels_last, vector, taps,
-                     swapped);
+std::string traits_of(DepthwiseFilterPolicy const& policy, KernelTypes const& types) {
+  return fmt::format(
+      "DepthwiseFilterTraits<DepthwiseFilterPolicy{{\n"
+      ".channels_last = {}, .vector = {}, .taps = {}, .swapped = {}}},\n{}>",
+      policy.channels_last, policy.vector, policy.taps, policy.swapped, types.print());
 }
 
 program::Program depthwise_filter_program(Plan<Problem> const& plan) {
@@ -99,9 +101,11 @@ program::Program depthwise_filter_program(Plan<Problem> const& plan) {
   program::KernelSpec kernel{
       .headers = {"conv/depthwise_filter.h"},
       .entry = "depthwise_filter_kernel",
-      .traits =
-          DepthwiseFilterTraits{types, recipe.channels_last, recipe.vector, recipe.taps, form.image_is_a}
-              .print(),
+      .traits = traits_of({.channels_last = recipe.channels_last,
+                           .vector = recipe.vector,
+                           .taps = recipe.taps,
+                           .swapped = form.image_is_a},
+                          types),
       .asserted = {{"ComposedTraits::threads", threads}, {"sizeof(ComposedTraits::SharedStorage)", shared}},
       .threads = threads,
       .shared_bytes = shared};

@@ -17,13 +17,7 @@ DepthwiseFilterForm depthwise_filter_form(ConvolutionProblem const& problem);
 
 Offer<ConvolutionProblem> depthwise_filter(ConvolutionProblem const& problem, Device const& device);
 
-struct DepthwiseFilterTraits {
-  KernelTypes types;
-  bool channels_last = false;
-  int vector = 1, taps = 1;
-  bool swapped = false;
-  std::string print() const;
-};
+std::string traits_of(DepthwiseFilterPolicy const& policy, KernelTypes const& types);
 program::Program depthwise_filter_program(Plan<ConvolutionProblem> const& plan);
 
 DepthwiseFilterSchedule depthwise_filter_schedule(DepthwiseFilterForm const& gradient,

@@ -188,9 +188,12 @@ SlidingGrid wgrad_direct_sum_grid(WgradDirectForm const& gradient, WgradTileSche
   return {parts_of(schedule.weights, sum_lanes), 1, gradient.form.groups};
 }
 
-std::string WgradDirectTraits::print() const {
-  return fmt::format("WgradDirectTraits<{}, {}, {}, {}, {}, {}, {}, {}>", threads, run, filters,
-                     types.print(), swapped, taps, output_step, tap_step);
+std::string traits_of(WgradDirectPolicy const& policy, KernelTypes const& types) {
+  return fmt::format(
+      "WgradDirectTraits<WgradDirectPolicy{{.threads = {}, .run = {}, .filters = {}, .swapped = {},\n"
+      ".taps = {}, .output_step = {}, .tap_step = {}}},\n{}>",
+      policy.threads, policy.run, policy.filters, policy.swapped, policy.taps, policy.output_step,
+      policy.tap_step, types.print());
 }
 
 program::Program wgrad_direct_program(Plan<Problem> const& plan) {
@@ -207,12 +210,16 @@ program::Program wgrad_direct_program(Plan<Problem> const& plan) {
                         wgrad_direct_sum_grid(gradient, wgrad_direct_schedule(gradient, recipe, bias));
   constexpr unsigned sum_threads = 512;  // WgradDirectTraits
   unsigned const sum_bytes = sum_threads * static_cast<unsigned>(size_of(form.sum));
-  WgradDirectTraits const traits{
-      1 << recipe.log2_threads, recipe.run,          recipe.thread_filters,      types,
-      form.image_is_a,          recipe.columns.taps, recipe.columns.output_step, recipe.columns.tap_step};
+  WgradDirectPolicy const policy{.threads = 1 << recipe.log2_threads,
+                                 .run = recipe.run,
+                                 .filters = recipe.thread_filters,
+                                 .swapped = form.image_is_a,
+                                 .taps = recipe.columns.taps,
+                                 .output_step = recipe.columns.output_step,
+                                 .tap_step = recipe.columns.tap_step};
   program::KernelSpec kernel{.headers = {"conv/wgrad_direct.h"},
                              .entry = "wgrad_direct_kernel",
-                             .traits = traits.print(),
+                             .traits = traits_of(policy, types),
                              .asserted = {{"sizeof(ComposedTraits::SumStorage)", sum_bytes}},
                              .threads = 1u << recipe.log2_threads,
                              .shared_bytes = static_cast<unsigned>(recipe.shared_bytes)};
@@ -237,92 +244,133 @@ program::Program wgrad_direct_program(Plan<Problem> const& plan) {
   return std::move(made).finish();
 }
 
+namespace {
+
+constexpr int max_threads = 512;
+
+// Returns why there is no kernel for this form; empty if there is one.
+std::string violation(WgradDirectForm const& gradient, KnownAxis const& columns, bool emulated) {
+  constexpr int max_taps = 31;
+  constexpr Index max_groups = 65535;
+  if (std::string sentence = extent_violation({gradient.form}); !sentence.empty()) return sentence;
+  SlidingArguments const& w = gradient.parameters.window;
+  if (w.inputs == 0 || w.outputs == 0) return "the filters have no elements";
+  bool const in_catalogue =
+      (columns.taps == 3 || columns.taps == 1) && columns.output_step <= 2 && columns.tap_step == 1;
+  if (emulated ? !in_catalogue : columns.taps > max_taps)
+    return fmt::format("filter rows of {} taps with output step {} and tap step {}; {}", columns.taps,
+                       columns.output_step, columns.tap_step,
+                       emulated ? "the emulator supports 1 or 3 taps and steps of at most 2 and 1"
+                                : fmt::format("at most {} taps", max_taps));
+  int const threads = emulated ? emulated_filter_threads : max_threads;
+  if (Index{w.inputs} * w.rows.taps > threads)
+    return fmt::format("{} channels of {} rows of taps; a block has at most {} threads for them", w.inputs,
+                       w.rows.taps, threads);
+  if (gradient.form.groups > max_groups)
+    return fmt::format("{} groups; a grid has at most {}", gradient.form.groups, max_groups);
+  return {};
+}
+
+// The fastest recipe by prediction.
+class RecipeSearch {
+ public:
+  RecipeSearch(WgradDirectForm const& gradient, KnownAxis const& columns, Gpu const& gpu)
+      : gradient_(gradient), window_(gradient.parameters.window), columns_(columns), gpu_(gpu) {}
+
+  // Considers recipes for blocks of 2^log2_threads threads that each compute `filters` filters and `run`
+  // outputs at a time.
+  void consider_tile(int log2_threads, int filters, int run) {
+    constexpr int max_values = 72, max_sums = 40;  // in registers
+    if (filters * columns_.taps > max_sums ||
+        filters * columns_.taps + halo(window_.columns, run) > max_values)
+      return;
+    WgradDirectRecipe now;
+    now.columns = columns_;
+    now.log2_threads = log2_threads;
+    now.run = run, now.thread_filters = filters;
+    for (Index all = parts_of(window_.outputs, filters); all > 0; all = all > 1 ? parts_of(all, 2) : 0) {
+      now.filters = narrowed(all * filters);
+      if (slots_of(window_, now) > threads_of(now) || now.filters > threads_of(now)) continue;
+      for (Index down = 1; down <= window_.rows.outputs; down *= 2) consider_rows(now, down);
+    }
+  }
+
+  WgradDirectRecipe const& best() const { return best_; }  // without shared_bytes: there is none
+  double seconds() const { return seconds_; }
+  Index groups() const { return std::max<Index>(1, gradient_.form.groups); }
+
+ private:
+  // `down`: the number of row tiles.
+  void consider_rows(WgradDirectRecipe now, Index down) {
+    Index const images = std::max(1, window_.images);
+    now.rows = narrowed(std::max<Index>(1, parts_of(window_.rows.outputs, down)));
+    for (Index several = down == 1 ? std::min<Index>(images, 16) : 1; several > 0; several /= 2) {
+      now.images = narrowed(several);
+      Index const others = groups() * parts_of(window_.outputs, now.filters);
+      for (Index resident : {1, 2, 4}) {
+        now.blocks = narrowed(std::clamp<Index>(gpu_.multiprocessors * resident / others, 1,
+                                                std::max<Index>(1, passes_of(window_, now))));
+        consider(now);
+      }
+    }
+  }
+  void consider(WgradDirectRecipe const& now) {
+    Index const bytes = shared_values(gradient_, now) * size_of(gradient_.form.sum);
+    if (bytes > gpu_.shared_bytes_per_block) return;
+    constexpr double launches_seconds = 6e-6, sum_seconds = 3e-7;  // per four loads of the summing kernel
+    double const seconds =
+        launches_seconds + seconds_of(gradient_, now, gpu_) + sum_seconds * number(parts_of(now.blocks, 64));
+    if (best_.shared_bytes > 0 && seconds >= seconds_) return;
+    seconds_ = seconds;
+    best_ = now;
+    best_.shared_bytes = narrowed(bytes);
+  }
+
+  WgradDirectForm const& gradient_;
+  SlidingArguments const& window_;
+  KnownAxis columns_;
+  Gpu const& gpu_;
+  WgradDirectRecipe best_;
+  double seconds_ = 0;
+};
+
+}  // namespace
+
 Offer<Problem> wgrad_direct(Problem const& problem, Device const& device) {
   Offer<Problem> offer;
   WgradDirectForm const gradient = wgrad_direct_form(problem);
-  offer.refusal = extent_violation({gradient.form});
-  if (!offer.refusal.empty()) return offer;
   SlidingArguments const& w = gradient.parameters.window;
-  ConvolutionRecipe& recipe = offer.recipe;
-  recipe.algorithm = ConvolutionAlgorithm::direct_tiled;
-  recipe.product = product_recipe(gradient.form);
-  Gpu const& gpu = device.gpu;
+  KnownAxis const columns{w.columns.taps, w.columns.output_step, w.columns.tap_step};
   bool const emulated = device.backend == Backend::emulator;
-  constexpr int max_threads = 512, max_taps = 31, max_values = 72, max_sums = 40;
-  constexpr Index max_groups = 65535;
-  KnownAxis const base{w.columns.taps, w.columns.output_step, w.columns.tap_step};
-  bool const in_catalogue = (base.taps == 3 || base.taps == 1) && base.output_step <= 2 && base.tap_step == 1;
-  if (w.inputs == 0 || w.outputs == 0)
-    offer.refusal = "the filters have no elements";
-  else if (emulated ? !in_catalogue : base.taps > max_taps)
-    offer.refusal = fmt::format("filter rows of {} taps with output step {} and tap step {}; {}", base.taps,
-                                base.output_step, base.tap_step,
-                                emulated ? "the emulator supports 1 or 3 taps and steps of at most 2 and 1"
-                                         : fmt::format("at most {} taps", max_taps));
-  else if (Index{w.inputs} * w.rows.taps > (emulated ? emulated_filter_threads : max_threads))
-    offer.refusal = fmt::format("{} channels of {} rows of taps; a block has at most {} threads for them",
-                                w.inputs, w.rows.taps, emulated ? emulated_filter_threads : max_threads);
-  else if (gradient.form.groups > max_groups)
-    offer.refusal = fmt::format("{} groups; a grid has at most {}", gradient.form.groups, max_groups);
+  offer.refusal = violation(gradient, columns, emulated);
   if (!offer.refusal.empty()) return offer;
-
-  double best = 0;
-  WgradDirectRecipe& chosen = recipe.own.emplace<WgradDirectRecipe>();
-  Index const groups = std::max<Index>(1, gradient.form.groups), images = std::max(1, w.images);
-  auto const consider = [&](WgradDirectRecipe const& now) {
-    Index const bytes = shared_values(gradient, now) * size_of(gradient.form.sum);
-    if (bytes > gpu.shared_bytes_per_block) return;
-    constexpr double launches_seconds = 6e-6, sum_seconds = 3e-7;  // per four loads of the summing kernel
-    double const seconds =
-        launches_seconds + seconds_of(gradient, now, gpu) + sum_seconds * number(parts_of(now.blocks, 64));
-    if (chosen.shared_bytes > 0 && seconds >= best) return;
-    best = seconds;
-    chosen = now;
-    chosen.shared_bytes = narrowed(bytes);
-  };
-  auto const consider_tile = [&](int shift, int filters, int run) {
-    WgradDirectRecipe now;
-    now.columns = base;
-    now.log2_threads = shift;
-    now.run = run, now.thread_filters = filters;
-    if (filters * base.taps > max_sums || filters * base.taps + halo(w.columns, run) > max_values) return;
-    for (Index all = parts_of(w.outputs, filters); all > 0; all = all > 1 ? parts_of(all, 2) : 0) {
-      now.filters = narrowed(all * filters);
-      if (slots_of(w, now) > threads_of(now) || now.filters > threads_of(now)) continue;
-      for (Index down = 1; down <= w.rows.outputs; down *= 2) {  // number of row tiles
-        now.rows = narrowed(std::max<Index>(1, parts_of(w.rows.outputs, down)));
-        for (Index several = down == 1 ? std::min<Index>(images, 16) : 1; several > 0; several /= 2) {
-          now.images = narrowed(several);
-          Index const others = groups * parts_of(w.outputs, now.filters);
-          for (Index resident : {1, 2, 4}) {
-            now.blocks = narrowed(std::clamp<Index>(gpu.multiprocessors * resident / others, 1,
-                                                    std::max<Index>(1, passes_of(w, now))));
-            consider(now);
-          }
-        }
-      }
-    }
-  };
+  RecipeSearch search(gradient, columns, device.gpu);
   if (emulated)
-    consider_tile(7, emulated_filter_filters, emulated_filter_run);
+    search.consider_tile(7, emulated_filter_filters, emulated_filter_run);
   else
-    for (int const shift : {7, 8, 9})
+    for (int const log2_threads : {7, 8, 9})
       for (int const filters : {1, 2, 3, 4, 6, 8})
         for (int run = 1; run <= std::clamp(w.columns.outputs, 1, 14); ++run)
-          consider_tile(shift, filters, run);
+          search.consider_tile(log2_threads, filters, run);
+  WgradDirectRecipe const& chosen = search.best();
   if (chosen.shared_bytes == 0) {
     offer.refusal = fmt::format(
         "the image pixels of one row of outputs, {} columns of {} channels with {}x{} taps, do not fit into "
         "the {} bytes of shared memory of a block of {}",
-        w.columns.size, w.inputs, w.rows.taps, w.columns.taps, gpu.shared_bytes_per_block, gpu.name);
+        w.columns.size, w.inputs, w.rows.taps, w.columns.taps, device.gpu.shared_bytes_per_block,
+        device.gpu.name);
     return offer;
   }
+  ConvolutionRecipe& recipe = offer.recipe;
+  recipe.algorithm = ConvolutionAlgorithm::direct_tiled;
+  recipe.product = product_recipe(gradient.form);
+  recipe.own = chosen;
   Index const weights = weights_of(w, makes_bias_gradient(problem, recipe));
   recipe.product.partial_bytes =
-      static_cast<std::size_t>(chosen.blocks * groups * weights * size_of(gradient.form.sum));
+      static_cast<std::size_t>(chosen.blocks * search.groups() * weights * size_of(gradient.form.sum));
   offer.workspace_bytes =
       recipe.product.partial_bytes + (emulated ? emulator::widening_bytes(problem, recipe) : 0);
-  offer.predicted_seconds = recipe.product.predicted_seconds = best;
+  offer.predicted_seconds = recipe.product.predicted_seconds = search.seconds();
   offer.text = fmt::format(
       "{} images of {} rows of {} filters at a time, thread {}x{}x{} filters by outputs by taps, {} threads, "
       "{} "

@@ -25,14 +25,7 @@ struct WgradDirectForm {
 };
 WgradDirectForm wgrad_direct_form(ConvolutionProblem const& problem);
 
-struct WgradDirectTraits {
-  int threads = 128;
-  int run = 1, filters = 1;  // per thread: outputs of a row, and filters
-  KernelTypes types;
-  bool swapped = false;
-  int taps = 1, output_step = 1, tap_step = 1;
-  std::string print() const;
-};
+std::string traits_of(WgradDirectPolicy const& policy, KernelTypes const& types);
 program::Program wgrad_direct_program(Plan<ConvolutionProblem> const& plan);
 
 Offer<ConvolutionProblem> wgrad_direct(ConvolutionProblem const& problem, Device const& device);

@@ -10,12 +10,11 @@ namespace {
 
 template <class Sum, bool channels_last, int vector, int taps, bool swapped>
 void add(KernelTable& table) {
-  using Traits = DepthwiseFilterTraits<Sum, Sum, Sum, ConvolutionHostEpilogue, ConvolutionHostDestination,
-                                       channels_last, vector, taps, swapped>;
+  constexpr DepthwiseFilterPolicy policy{channels_last, vector, taps, swapped};
+  using Traits =
+      DepthwiseFilterTraits<policy, Sum, Sum, Sum, ConvolutionHostEpilogue, ConvolutionHostDestination>;
   using Parameters = typename Traits::Params;
-  std::string const traits =
-      plan::DepthwiseFilterTraits{plan::emulated_types(type_of<Sum>()), channels_last, vector, taps, swapped}
-          .print();
+  std::string const traits = plan::traits_of(policy, plan::emulated_types(type_of<Sum>()));
   add_kernel<&depthwise_filter_kernel<Traits>, Parameters>(table, "depthwise_filter_kernel", traits);
   add_kernel<&depthwise_filter_sum_kernel<Traits>, Parameters>(table, "depthwise_filter_sum_kernel", traits);
 }

@@ -9,58 +9,52 @@
 namespace cosmati::emulator {
 namespace {
 
-template <class Sum, bool channels_last, int vector, int taps, int tap_step, bool uneven>
+constexpr KnownAxis three_taps{.taps = 3};
+constexpr KnownAxis phases{.taps = 2, .output_step = 1, .tap_step = -1, .uneven = true};
+
+template <class Sum, DepthwisePolicy policy>
 void add_depthwise(KernelTable& table) {
-  using Traits = DepthwiseTraits<Sum, Sum, Sum, ConvolutionHostEpilogue, ConvolutionHostDestination,
-                                 channels_last, vector, taps, 1, tap_step, uneven>;
+  using Traits = DepthwiseTraits<policy, Sum, Sum, Sum, ConvolutionHostEpilogue, ConvolutionHostDestination>;
   add_kernel<&depthwise_of_phases_kernel<Traits, max_phases_in_turn>,
              PhasesInTurn<typename Traits::Params, max_phases_in_turn>>(
-      table, "depthwise_of_phases_kernel",
-      plan::DepthwiseTraits{
-          plan::emulated_types(type_of<Sum>()), channels_last, vector, {taps, 1, tap_step, uneven}}
-          .print(),
+      table, "depthwise_of_phases_kernel", plan::traits_of(policy, plan::emulated_types(type_of<Sum>())),
       max_phases_in_turn);
 }
 
-template <class Sum, bool swapped, int taps, int output_step, int tap_step, bool uneven>
+template <class Sum, bool swapped, KnownAxis rows>
 void add_tiles(KernelTable& table) {
-  using Traits = DirectTiledTraits<plan::emulated_direct_tile, plan::emulated_direct_threads, Sum, Sum, Sum,
-                                   ConvolutionHostEpilogue, ConvolutionHostDestination, swapped, taps,
-                                   output_step, tap_step, uneven>;
+  constexpr DirectTiledPolicy policy{plan::emulated_direct_tile, plan::emulated_direct_threads, swapped,
+                                     rows};
+  using Traits =
+      DirectTiledTraits<policy, Sum, Sum, Sum, ConvolutionHostEpilogue, ConvolutionHostDestination>;
   add_kernel<&direct_tiled_of_phases_kernel<Traits, max_phases_in_turn>,
              PhasesInTurn<typename Traits::Params, max_phases_in_turn>>(
-      table, "direct_tiled_of_phases_kernel",
-      plan::DirectTiledTraits{plan::emulated_direct_tile,
-                              plan::emulated_direct_threads,
-                              plan::emulated_types(type_of<Sum>()),
-                              swapped,
-                              {taps, output_step, tap_step, uneven}}
-          .print(),
+      table, "direct_tiled_of_phases_kernel", plan::traits_of(policy, plan::emulated_types(type_of<Sum>())),
       max_phases_in_turn);
 }
 
 template <class Sum, bool swapped>
 void add_tiles_of(KernelTable& table) {
   if constexpr (is_same<Sum, f32>) {
-    add_tiles<f32, swapped, 2, 1, -1, true>(table);
-    add_tiles<f32, swapped, 3, 1, 1, false>(table);
-    add_tiles<f32, swapped, 3, 2, 1, false>(table);
+    add_tiles<f32, swapped, phases>(table);
+    add_tiles<f32, swapped, three_taps>(table);
+    add_tiles<f32, swapped, KnownAxis{.taps = 3, .output_step = 2}>(table);
   }
-  add_tiles<Sum, swapped, 0, 1, 1, false>(table);
+  add_tiles<Sum, swapped, KnownAxis{}>(table);
 }
 
 }  // namespace
 
 void add_sliding(KernelTable& table) {
-  add_depthwise<f32, true, 4, 2, -1, true>(table);
-  add_depthwise<f32, true, 1, 2, -1, true>(table);
-  add_depthwise<f32, false, 1, 2, -1, true>(table);
-  add_depthwise<f32, true, 4, 3, 1, false>(table);
-  add_depthwise<f32, true, 1, 3, 1, false>(table);
-  add_depthwise<f32, false, 1, 3, 1, false>(table);
+  add_depthwise<f32, DepthwisePolicy{true, 4, phases}>(table);
+  add_depthwise<f32, DepthwisePolicy{true, 1, phases}>(table);
+  add_depthwise<f32, DepthwisePolicy{false, 1, phases}>(table);
+  add_depthwise<f32, DepthwisePolicy{true, 4, three_taps}>(table);
+  add_depthwise<f32, DepthwisePolicy{true, 1, three_taps}>(table);
+  add_depthwise<f32, DepthwisePolicy{false, 1, three_taps}>(table);
   for_sums([&]<class Sum>(Sum) {
-    add_depthwise<Sum, true, 1, 0, 1, false>(table);
-    add_depthwise<Sum, false, 1, 0, 1, false>(table);
+    add_depthwise<Sum, DepthwisePolicy{.channels_last = true}>(table);
+    add_depthwise<Sum, DepthwisePolicy{}>(table);
     add_tiles_of<Sum, false>(table), add_tiles_of<Sum, true>(table);
   });
 }

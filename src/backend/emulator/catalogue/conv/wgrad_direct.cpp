@@ -11,18 +11,16 @@ namespace {
 template <class Sum, bool swapped, int taps, int output_step>
 void add(KernelTable& table) {
   using namespace plan;
-  using Traits = cosmati::WgradDirectTraits<emulated_filter_threads, emulated_filter_run,
-                                            emulated_filter_filters, Sum, Sum, Sum, ConvolutionHostEpilogue,
-                                            ConvolutionHostDestination, swapped, taps, output_step, 1>;
+  constexpr WgradDirectPolicy policy{.threads = emulated_filter_threads,
+                                     .run = emulated_filter_run,
+                                     .filters = emulated_filter_filters,
+                                     .swapped = swapped,
+                                     .taps = taps,
+                                     .output_step = output_step};
+  using Traits =
+      WgradDirectTraits<policy, Sum, Sum, Sum, ConvolutionHostEpilogue, ConvolutionHostDestination>;
   using Parameters = typename Traits::Params;
-  std::string const traits = plan::WgradDirectTraits{emulated_filter_threads,
-                                                     emulated_filter_run,
-                                                     emulated_filter_filters,
-                                                     emulated_types(type_of<Sum>()),
-                                                     swapped,
-                                                     taps,
-                                                     output_step}
-                                 .print();
+  std::string const traits = traits_of(policy, emulated_types(type_of<Sum>()));
   add_kernel<&wgrad_direct_kernel<Traits>, Parameters>(table, "wgrad_direct_kernel", traits);
   add_kernel<&wgrad_direct_sum_kernel<Traits>, Parameters>(table, "wgrad_direct_sum_kernel", traits);
 }

@@ -1,0 +1,46 @@
+// Compile-time choices of the kernels that slide windows over an image.
+#pragma once
+#include "cosmati/conv/direct_tile.h"
+
+namespace cosmati {
+
+// What a sliding kernel compiles in about an axis of its windows: the maximum number of taps, and the steps
+// of outputs and taps. taps = 0: nothing.
+struct KnownAxis {
+  int taps = 0, output_step = 1, tap_step = 1;
+  bool uneven = false;  // some phases have one tap less than `taps`, or none
+  friend COSMATI_CONSTEXPR bool operator==(KnownAxis const&, KnownAxis const&) = default;
+};
+
+// depthwise: a thread computes adjacent outputs along `axis`, which is the rows or, with contiguous channels,
+// the columns, for `vector` channels.
+struct DepthwisePolicy {
+  bool channels_last = false;
+  int vector = 1;
+  KnownAxis axis = {};
+};
+
+// The filter gradient of depthwise: each thread sums `taps` > 0 adjacent taps of a row of the filter.
+struct DepthwiseFilterPolicy {
+  bool channels_last = false;
+  int vector = 1, taps = 1;
+  bool swapped = false;  // the result's n are filters
+};
+
+struct DirectTiledPolicy {
+  DirectTile tile = {};
+  int threads = 64;      // of a block
+  bool swapped = false;  // the result's m are filters and its n pixels
+  KnownAxis rows = {};   // of a filter's column
+};
+
+// wgrad_direct: a thread processes `run` outputs of a row for `filters` filters at a time.
+struct WgradDirectPolicy {
+  int threads = 128;  // of a block
+  int run = 1, filters = 1;
+  bool swapped = false;  // the result's n are filters
+  int taps = 1;          // per row of the filter
+  int output_step = 1, tap_step = 1;
+};
+
+}  // namespace cosmati
