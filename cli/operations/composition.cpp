@@ -2,7 +2,6 @@
 #include "cli/operations/composition.h"
 
 #include "src/backend/cuda/executor.h"
-#include "src/backend/cuda/primitive.h"
 #include "src/plan/conv/bias.h"
 #include "src/plan/conv/depth_taps.h"
 #include "src/plan/conv/fft/fft_bound.h"
@@ -12,6 +11,7 @@
 #include "src/plan/conv/winograd/winograd_bound.h"
 #include "src/plan/gemm/program/program.h"
 #include "src/plan/gemm/tuning_candidates.h"
+#include "src/plan/primitive/kernel.h"
 #include "src/plan/primitive/lower.h"
 
 namespace cosmati::cli {
@@ -42,15 +42,15 @@ std::optional<Composition> composed(Plan<Problem> const& plan) {
   if (plan.device.backend != Backend::cuda) return {};
   auto const program = plan::program_of(plan);
   if (program.passes.empty()) return {};
-  Composition composition{cuda::primitive_source(program.passes[0], plan.device.gpu),
-                          {},
-                          plan.kernel,
-                          {},
-                          plan::to_string(program),
-                          program.passes[0].shared_bytes};
-  for (std::size_t i = 1; i < program.passes.size(); ++i)
-    composition.passes.push_back(cuda::primitive_source(program.passes[i], plan.device.gpu));
-  return composition;
+  std::vector<jit::Source> sources;
+  for (plan::PrimitivePass const& pass : program.passes)
+    sources.push_back(cuda::kernel_source(plan::kernel_of(pass), plan.device.gpu));
+  return Composition{sources.front(),
+                     std::vector(sources.begin() + 1, sources.end()),
+                     plan.kernel,
+                     {},
+                     plan::to_string(program),
+                     program.passes[0].shared_bytes};
 }
 
 std::optional<Composition> composed(Plan<GemmProblem> const& plan) {

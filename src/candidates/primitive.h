@@ -4,7 +4,7 @@
 #include <memory>
 #include <vector>
 
-#include "src/backend/cuda/primitive.h"
+#include "src/backend/cuda/primitive_executor.h"
 #include "src/backend/emulator/primitive.h"
 #include "src/candidates/candidates.h"
 #include "src/plan/primitive/lower.h"

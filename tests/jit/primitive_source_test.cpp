@@ -3,8 +3,9 @@
 #include <gtest/gtest.h>
 
 #include "cosmati/epilogue/parse.h"
-#include "src/backend/cuda/primitive.h"
+#include "src/backend/cuda/executor.h"
 #include "src/jit/nvrtc.h"
+#include "src/plan/primitive/kernel.h"
 #include "src/plan/primitive/lower.h"
 
 namespace cosmati {
@@ -22,7 +23,7 @@ void expect_machine_code(Problem const& problem, std::size_t passes) {
   EXPECT_EQ(program.passes.size(), passes);
   if (!jit::nvrtc_available()) GTEST_SKIP() << jit::nvrtc_description();
   for (plan::PrimitivePass const& pass : program.passes) {
-    jit::Cubin const cubin = jit::compile(cuda::primitive_source(pass, h200().gpu));
+    jit::Cubin const cubin = jit::compile(cuda::kernel_source(plan::kernel_of(pass), h200().gpu));
     EXPECT_EQ(cubin.local_bytes, 0);
     EXPECT_LE(cubin.registers, 128);
     EXPECT_EQ(cubin.compiler_warnings, "");
@@ -35,7 +36,7 @@ TEST(PrimitiveSource, NamesTypesRunsAndTheFunction) {
   relu.y = describe(f32, Shape(64, 64));
   plan::PrimitiveProgram const program = plan::lower(relu, h200());
   ASSERT_EQ(program.passes.size(), 1u);
-  std::string const text = cuda::primitive_source(program.passes[0], h200().gpu).text;
+  std::string const text = cuda::kernel_source(plan::kernel_of(program.passes[0]), h200().gpu).text;
   for (char const* part : {".width = 8", "Elements<f16, false>", "Elements<f32, false>",
                            "< Real(0) ? Real(0)", "using Real = f32"})
     EXPECT_NE(text.find(part), std::string::npos) << part << " in\n" << text;
@@ -138,7 +139,7 @@ TEST(PrimitiveSource, RowsAndChannelsOfClusters) {
     EXPECT_EQ(plan::to_string(program).find("cluster"), std::string::npos);
     if (!jit::nvrtc_available()) continue;
     for (plan::PrimitivePass const& pass : program.passes)
-      EXPECT_GT(jit::compile(cuda::primitive_source(pass, a100.gpu)).registers, 0);
+      EXPECT_GT(jit::compile(cuda::kernel_source(plan::kernel_of(pass), a100.gpu)).registers, 0);
   }
 }
 

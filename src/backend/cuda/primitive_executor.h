@@ -1,16 +1,13 @@
-// The kernels of primitives on a GPU: composed as text, compiled or found in the cache, launched one after
-// another.
+// Runs the programs of primitives on a GPU: their kernels are compiled or found in the cache, and launched
+// one after another.
 #pragma once
 #include <vector>
 
 #include "src/backend/cuda/driver/module.h"
-#include "src/jit/compile.h"
 #include "src/plan/primitive/program.h"
+#include "src/program/program.h"
 
 namespace cosmati::cuda {
-
-// Returns the source of each pass for the run-time compiler; pure.
-jit::Source primitive_source(plan::PrimitivePass const& pass, Gpu const& gpu);
 
 // A program whose kernels are compiled and loaded. Immutable; enqueue() is thread-safe.
 class PrimitiveLaunches {
@@ -21,7 +18,9 @@ class PrimitiveLaunches {
  private:
   plan::PrimitiveProgram program_;
   int ordinal_;
-  std::vector<Function> functions_;  // one per pass
+  // One of each per pass.
+  std::vector<program::KernelSpec> kernels_;
+  std::vector<Function> functions_;
 };
 
 }  // namespace cosmati::cuda

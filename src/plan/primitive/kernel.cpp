@@ -1,5 +1,5 @@
-// Sources of the kernels of primitives, and their launches.
-#include "src/backend/cuda/primitive.h"
+// The text of a pass's kernel: its functions, and the kernel of its family.
+#include "src/plan/primitive/kernel.h"
 
 #include <fmt/format.h>
 
@@ -7,15 +7,9 @@
 
 #include "cosmati/epilogue/cuda_text.h"
 #include "cosmati/primitive/norm_operation.h"
-#include "src/backend/cuda/gemm_source.h"
-#include "src/jit/cache.h"
 
-namespace cosmati::cuda {
+namespace cosmati::plan {
 namespace {
-
-using plan::PassTensor;
-using plan::PrimitiveFamily;
-using plan::PrimitiveFunction;
 
 std::string access_text(PassTensor const& tensor) {
   if (tensor.binding.mask) return "KeptElements";
@@ -60,21 +54,21 @@ std::string function_text(char const* name, PrimitiveFunction const& function, c
 }
 
 // The source for kernel families without an expression.
-std::string plain_text(plan::PrimitivePass const& pass, char const* real, std::string const& more) {
+std::string plain_text(PrimitivePass const& pass, char const* real, std::string const& more) {
   return fmt::format(
       "struct ComposedFunction {{\nusing Real = {};\n{}static constexpr int inputs = {}, outputs = 1;\n}};\n",
       real, more, pass.inputs.size());
 }
 
 // Windows known at compile time have their own kernels.
-bool is_tiled(plan::PrimitivePass const& pass) { return pass.parameters.policy.window.columns > 0; }
+bool is_tiled(PrimitivePass const& pass) { return pass.parameters.policy.window.columns > 0; }
 
-bool is_norm(plan::PrimitivePass const& pass) {
+bool is_norm(PrimitivePass const& pass) {
   return pass.family == PrimitiveFamily::rows &&
          (pass.parameters.policy.operation & NormOperation::norm) != 0;
 }
 
-char const* header_of(plan::PrimitivePass const& pass) {
+char const* header_of(PrimitivePass const& pass) {
   constexpr char const* names[] = {"map",     "transpose", "reduce", "rows",
                                    "windows", "lrn",       "gather", "channels"};
   if (pass.family == PrimitiveFamily::windows && is_tiled(pass)) return "window_tiles";
@@ -82,7 +76,8 @@ char const* header_of(plan::PrimitivePass const& pass) {
   if (pass.family == PrimitiveFamily::rows && pass.parameters.policy.cluster > 1) return "row_clusters";
   return names[static_cast<int>(pass.family)];
 }
-std::string kernel_of(plan::PrimitivePass const& pass) {
+
+std::string entry_of(PrimitivePass const& pass) {
   constexpr char const* names[] = {"map",    "transpose", "reduce", "row",
                                    "window", "lrn",       "gather", "channels"};
   std::string name = is_norm(pass) ? "norm_row" : names[static_cast<int>(pass.family)];
@@ -94,73 +89,35 @@ std::string kernel_of(plan::PrimitivePass const& pass) {
 
 }  // namespace
 
-jit::Source primitive_source(plan::PrimitivePass const& pass, Gpu const& gpu) {
+program::KernelSpec kernel_of(PrimitivePass const& pass) {
   char const* const real = name_of(pass.real);
+  PrimitivePolicy const& policy = pass.parameters.policy;
   std::string const counts = pass.counts.empty() ? "u8" : name_of(pass.counts[0].type);
   std::string const more =
       fmt::format("using Labels = Elements<{0}>;\nusing Indices = Elements<{0}>;\n", counts);
   bool const composed = pass.family == PrimitiveFamily::map || pass.family == PrimitiveFamily::reduce ||
                         pass.family == PrimitiveFamily::gather || pass.family == PrimitiveFamily::channels;
   bool const reduces = pass.family == PrimitiveFamily::reduce || pass.family == PrimitiveFamily::channels;
-  std::string text =
-      fmt::format("#include \"cosmati/primitive/{}.h\"\nnamespace cosmati {{\n", header_of(pass));
   // The fast approximations suffice for a map with 16-bit outputs, which rounds its results anyway.
   bool const coarse = pass.family == PrimitiveFamily::map && pass.real == DataType::f32 &&
                       std::all_of(pass.outputs.begin(), pass.outputs.end(),
                                   [](PassTensor const& tensor) { return size_of(tensor.type) == 2; });
-  text += composed ? function_text("ComposedFunction", pass.function, real, more, coarse)
-                   : plain_text(pass, real, more);
-  if (reduces) text += function_text("ComposedResult", pass.last, real, "");
-  text += fmt::format(
-      "using ComposedTraits = PrimitiveTraits<PrimitivePolicy{{{}}}, ComposedFunction, {}, {}, {}>;\n",
-      plan::initializer(pass.parameters.policy), list_text(pass.inputs), list_text(pass.outputs),
-      reduces ? "ComposedResult" : "ComposedFunction");
-  // The host computes the layout of the parameters; the compiler verifies their sizes.
-  text +=
-      fmt::format("static_assert(sizeof(PrimitiveParameters) == {} && sizeof(PrimitiveGroup) == {});\n}}\n",
-                  sizeof(PrimitiveParameters), sizeof(PrimitiveGroup));
-  jit::Source source;
-  source.text = std::move(text);
-  source.name_expression = fmt::format("cosmati::{}<cosmati::ComposedTraits>", kernel_of(pass));
-  source.architecture = architecture_of(gpu);
-  source.label = composed ? pass.function.expression.text() : "";
-  return source;
+  std::string functions = composed ? function_text("ComposedFunction", pass.function, real, more, coarse)
+                                   : plain_text(pass, real, more);
+  if (reduces) functions += function_text("ComposedResult", pass.last, real, "");
+  return {.headers = {fmt::format("primitive/{}.h", header_of(pass))},
+          .declarations = std::move(functions),
+          .entry = entry_of(pass),
+          .traits = fmt::format("PrimitiveTraits<PrimitivePolicy{{{}}}, ComposedFunction, {}, {}, {}>",
+                                initializer(policy), list_text(pass.inputs), list_text(pass.outputs),
+                                reduces ? "ComposedResult" : "ComposedFunction"),
+          // The host computes the layout of the parameters; the compiler verifies their sizes.
+          .asserted = {{fmt::format("sizeof(PrimitiveParameters) == {} && sizeof(PrimitiveGroup)",
+                                    sizeof(PrimitiveParameters)),
+                        sizeof(PrimitiveGroup)}},
+          .threads = pass.members.empty() ? static_cast<unsigned>(policy.threads) : 256,
+          .shared_bytes = pass.members.empty() ? static_cast<unsigned>(pass.shared_bytes) : 0,
+          .label = composed ? pass.function.expression.text() : ""};
 }
 
-PrimitiveLaunches::PrimitiveLaunches(plan::PrimitiveProgram program, Gpu const& gpu)
-    : program_(std::move(program)), ordinal_(gpu.ordinal) {
-  std::vector<jit::Source> sources;
-  for (plan::PrimitivePass const& pass : program_.passes) sources.push_back(primitive_source(pass, gpu));
-  auto const cubins = jit::kernel_cache().get_all(sources);
-  for (std::size_t i = 0; i < cubins.size(); ++i) {
-    functions_.push_back(Module(gpu.ordinal, cubins[i].image.data()).function(cubins[i].lowered_name));
-    plan::PrimitivePass& pass = program_.passes[i];
-    functions_.back().allow_shared_bytes(pass.shared_bytes);
-    if (!pass.stays) continue;
-    int const cluster = pass.parameters.policy.cluster;
-    int const most =
-        functions_.back().clusters_at_once(cluster, pass.parameters.policy.threads, pass.shared_bytes);
-    pass.blocks = std::min(pass.blocks, static_cast<unsigned>(std::max(1, most) * cluster));
-  }
-}
-
-void PrimitiveLaunches::enqueue(plan::PrimitiveRun const& run, Stream stream) const {
-  if (program_.passes.empty()) return;
-  Current const current(ordinal_);
-  for (std::size_t i = 0; i < functions_.size(); ++i) {
-    plan::PrimitivePass const& pass = program_.passes[i];
-    if (!pass.members.empty()) {
-      PrimitiveGroup group;
-      group.common = pass.parameters;
-      plan::bind(pass, run, group);
-      functions_[i].launch({pass.blocks, 1, 1}, 256, 0, group, stream);
-      continue;
-    }
-    PrimitiveParameters parameters = pass.parameters;
-    plan::bind(pass, run, parameters);
-    functions_[i].launch({pass.blocks, pass.splits, 1}, static_cast<unsigned>(parameters.policy.threads),
-                         static_cast<unsigned>(pass.shared_bytes), parameters, stream);
-  }
-}
-
-}  // namespace cosmati::cuda
+}  // namespace cosmati::plan
