@@ -65,12 +65,6 @@ std::unique_ptr<dcgan::Training> make_training(TrainDcganRequest const& request,
   return training;
 }
 
-// Rows and columns of the images to be read.
-Index picture_size(TrainDcganRequest const& request) {
-  if (request.resume.empty()) settings_of(request);  // rejects invalid settings before any file is read
-  return dcgan::image_size;
-}
-
 std::string clock_time(double seconds) {
   auto const whole = static_cast<long long>(std::lround(std::max(seconds, 0.0)));
   return fmt::format("{}:{:02}:{:02}", whole / 3600, whole / 60 % 60, whole % 60);
@@ -104,10 +98,7 @@ std::string numbered(std::string const& path, long long step) {
   return fmt::format("{}-{:06}{}", path.substr(0, dot), step, path.substr(dot));
 }
 
-}  // namespace
-
-bool train_dcgan(TrainDcganRequest const& request, std::atomic<bool> const& interrupted) {
-  constexpr Index sample_count = 64;
+void check_request(TrainDcganRequest const& request) {
   if (request.data.empty())
     refuse("train dcgan needs --data PATH: a folder with MNIST's or Fashion-MNIST's IDX files, or with PNGs");
   if (!request.resume.empty() &&
@@ -123,43 +114,36 @@ bool train_dcgan(TrainDcganRequest const& request, std::atomic<bool> const& inte
   }
   if (!request.samples.empty() && !request.samples.ends_with(".png"))
     refuse("--samples " + request.samples + ": the name must end in .png");
-  std::string const save = !request.save.empty()     ? request.save
-                           : !request.resume.empty() ? request.resume
-                                                     : "dcgan.safetensors";
-  bool const json = request.common.json;
-  Index const size = picture_size(request);
-  parallel::ProcessGroup* const group = parallel::process_group();
-  bool const speaks = group == nullptr || group->rank() == 0;  // also writes the files
-  if (speaks) {
-    auto inputs = data_files("--data", request.data);
-    inputs.push_back({"--resume", request.resume});
-    bool const continues = request.save.empty() && !request.resume.empty();
-    check_files({{continues ? "--resume" : "--save", save, "--resume"},
-                 {"--generator", request.generator},
-                 {"--samples", request.samples.empty() ? "" : numbered(request.samples, 1)}},
-                inputs);
-  }
-  nets::Team const team = team_of(request.common, request.gpus, group);
-  Device const& device = team.devices[0];
-  dcgan::Pictures const pictures = dcgan::read_pictures(request.data, size, device.threads);
+  if (request.resume.empty()) settings_of(request);  // rejects invalid settings before any file is read
+}
+
+std::string checkpoint_of(TrainDcganRequest const& request) {
+  if (!request.save.empty()) return request.save;
+  return request.resume.empty() ? "dcgan.safetensors" : request.resume;
+}
+
+void check_paths(TrainDcganRequest const& request, std::string const& save) {
+  auto inputs = data_files("--data", request.data);
+  inputs.push_back({"--resume", request.resume});
+  bool const continues = request.save.empty() && !request.resume.empty();
+  check_files({{continues ? "--resume" : "--save", save, "--resume"},
+               {"--generator", request.generator},
+               {"--samples", request.samples.empty() ? "" : numbered(request.samples, 1)}},
+              inputs);
+}
+
+// Sample pictures in the folder of the training data would be read as data by the next run.
+void check_samples_folder(TrainDcganRequest const& request, dcgan::Pictures const& pictures) {
+  if (request.samples.empty() || pictures.channels != 3) return;
   std::error_code failed;
-  auto const samples_folder = std::filesystem::path(request.samples).parent_path();
-  if (speaks && !request.samples.empty() && pictures.channels == 3 &&
-      std::filesystem::equivalent(samples_folder.empty() ? "." : samples_folder, request.data, failed))
+  auto const folder = std::filesystem::path(request.samples).parent_path();
+  if (std::filesystem::equivalent(folder.empty() ? "." : folder, request.data, failed))
     refuse("--samples " + request.samples + ": its pictures would be read as data of --data " + request.data +
            "; choose another folder");
-  auto const training = make_training(request, pictures, team);
-  dcgan::Settings const& s = training->settings();
-  if (speaks) warn_of_tf32(s.compute, team);
-  if (!json && speaks)
-    print_line(fmt::format(
-        "DCGAN, {} to {} channels, {} pictures{}, batch {}, {} steps, Adam with rate {:g}, {}, seed {}; {} "
-        "backend{}{}",
-        s.architecture.channel(0), s.architecture.channel(3), pictures.count,
-        pictures.channels == 1 ? ", tinted" : "", s.batch, s.steps, s.rate, name_of(s.compute), s.seed,
-        name_of(device.backend),
-        device.backend == Backend::cuda ? "" : fmt::format(", {} threads", device.threads), team_text(team)));
-  std::string const continuation = continuation_of(
+}
+
+std::string continuation(TrainDcganRequest const& request, std::string const& save) {
+  return continuation_of(
       "dcgan",
       {{"--data", request.data},
        {"--resume", save},
@@ -168,59 +152,104 @@ bool train_dcgan(TrainDcganRequest const& request, std::atomic<bool> const& inte
        {"--generator", request.generator},
        {"--report", request.report == TrainDcganRequest().report ? "" : std::to_string(request.report)}},
       request.common, request.gpus);
-  if (team.size() > 1 && speaks) training->save(save);  // so that a checkpoint exists, whatever happens later
-  if (group != nullptr)
-    when_lost(speaks ? "cosmati: a process was lost, or mpirun was terminated; " + continuation + "\n" : "");
+}
 
-  auto const start = Clock::now();
-  // A checkpoint may have a hundred megabytes, so at most one a minute is saved.
-  auto saved = start - std::chrono::minutes(1);
-  dcgan::Callbacks callbacks;
-  callbacks.report_every = request.report;
-  callbacks.stop = &interrupted;
-  if (speaks)
-    callbacks.report = [&](dcgan::Report const& report) { print_report(report, s.steps, s.batch, json); };
-  if (request.sample_every != not_given) callbacks.sample_every = request.sample_every;
-  if (speaks && !request.samples.empty())
-    callbacks.sample = [&](long long step) {
+void print_start(dcgan::Settings const& s, dcgan::Pictures const& pictures, nets::Team const& team) {
+  Device const& device = team.devices[0];
+  print_line(fmt::format(
+      "DCGAN, {} to {} channels, {} pictures{}, batch {}, {} steps, Adam with rate {:g}, {}, seed {}; {} "
+      "backend{}{}",
+      s.architecture.channel(0), s.architecture.channel(3), pictures.count,
+      pictures.channels == 1 ? ", tinted" : "", s.batch, s.steps, s.rate, name_of(s.compute), s.seed,
+      name_of(device.backend),
+      device.backend == Backend::cuda ? "" : fmt::format(", {} threads", device.threads), team_text(team)));
+}
+
+// What the process that writes the files does during training.
+void add_callbacks(dcgan::Callbacks& callbacks, TrainDcganRequest const& request, dcgan::Training& training,
+                   std::string const& save) {
+  constexpr Index sample_count = 64;
+  dcgan::Settings const& s = training.settings();
+  callbacks.report = [&s, json = request.common.json](dcgan::Report const& report) {
+    print_report(report, s.steps, s.batch, json);
+  };
+  if (!request.samples.empty())
+    callbacks.sample = [&request, &training](long long step) {
       io::write_png(numbered(request.samples, step),
-                    dcgan::picture(training->sample(sample_count).data(), sample_count));
+                    dcgan::picture(training.sample(sample_count).data(), sample_count));
     };
-  if (speaks)
-    callbacks.epoch = [&](long long) {
-      bool const last = training->steps_done() == s.steps;
-      if (!last && Clock::now() - saved < std::chrono::minutes(1)) return;
-      training->save(save);
-      saved = Clock::now();
-    };
-  bool const done = run_or_tell(team, continuation, [&] { return training->run(callbacks); });
-  if (!done && speaks) {
-    training->save(save);
-    print_failure(fmt::format("interrupted after {} steps; {}", training->steps_done(), continuation));
-  }
-  if (group != nullptr) group->finish();
-  if (!done || !speaks) return done;
-  if (!request.generator.empty())
-    training->save_generator(
-        request.generator,
-        {{"command", fmt::format("cosmati train dcgan --data {} --steps {} --batch {} --seed {} --type {}",
-                                 request.data, s.steps, s.batch, s.seed, name_of(s.compute))},
-         {"backend", name_of(device.backend)},
-         {"device", device.backend == Backend::cuda ? device.gpu.name : "cpu"}});
-  double const seconds = std::chrono::duration<double>(Clock::now() - start).count();
-  if (json) {
+  // A checkpoint may have a hundred megabytes, so at most one a minute is saved.
+  callbacks.epoch = [&training, &s, save, saved = Clock::now() - std::chrono::minutes(1)](long long) mutable {
+    bool const last = training.steps_done() == s.steps;
+    if (!last && Clock::now() - saved < std::chrono::minutes(1)) return;
+    training.save(save);
+    saved = Clock::now();
+  };
+}
+
+void save_generator(TrainDcganRequest const& request, dcgan::Training& training, Device const& device) {
+  dcgan::Settings const& s = training.settings();
+  training.save_generator(
+      request.generator,
+      {{"command", fmt::format("cosmati train dcgan --data {} --steps {} --batch {} --seed {} --type {}",
+                               request.data, s.steps, s.batch, s.seed, name_of(s.compute))},
+       {"backend", name_of(device.backend)},
+       {"device", device.backend == Backend::cuda ? device.gpu.name : "cpu"}});
+}
+
+void print_result(TrainDcganRequest const& request, dcgan::Training& training, std::string const& save,
+                  double seconds) {
+  if (request.common.json) {
     print_text(Record()
                    .add("event", "result")
-                   .add("steps", training->steps_done())
+                   .add("steps", training.steps_done())
                    .add("seconds", seconds)
                    .add("model", save)
                    .add("generator", request.generator)
                    .json());
-    return true;
+    return;
   }
   print_line(
-      fmt::format("\n{} steps in {}; checkpoint {}", training->steps_done(), clock_time(seconds), save));
+      fmt::format("\n{} steps in {}; checkpoint {}", training.steps_done(), clock_time(seconds), save));
   if (!request.generator.empty()) print_line("generator " + request.generator);
+}
+
+}  // namespace
+
+bool train_dcgan(TrainDcganRequest const& request, std::atomic<bool> const& interrupted) {
+  check_request(request);
+  std::string const save = checkpoint_of(request);
+  parallel::ProcessGroup* const group = parallel::process_group();
+  bool const speaks = group == nullptr || group->rank() == 0;  // also writes the files
+  if (speaks) check_paths(request, save);
+  nets::Team const team = team_of(request.common, request.gpus, group);
+  Device const& device = team.devices[0];
+  dcgan::Pictures const pictures = dcgan::read_pictures(request.data, dcgan::image_size, device.threads);
+  if (speaks) check_samples_folder(request, pictures);
+  auto const training = make_training(request, pictures, team);
+  if (speaks) warn_of_tf32(training->settings().compute, team);
+  if (speaks && !request.common.json) print_start(training->settings(), pictures, team);
+  std::string const resume_command = continuation(request, save);
+  if (team.size() > 1 && speaks) training->save(save);  // so that a checkpoint exists, whatever happens later
+  if (group != nullptr)
+    when_lost(speaks ? "cosmati: a process was lost, or mpirun was terminated; " + resume_command + "\n"
+                     : "");
+
+  auto const start = Clock::now();
+  dcgan::Callbacks callbacks;
+  callbacks.report_every = request.report;
+  callbacks.stop = &interrupted;
+  if (request.sample_every != not_given) callbacks.sample_every = request.sample_every;
+  if (speaks) add_callbacks(callbacks, request, *training, save);
+  bool const done = run_or_tell(team, resume_command, [&] { return training->run(callbacks); });
+  if (!done && speaks) {
+    training->save(save);
+    print_failure(fmt::format("interrupted after {} steps; {}", training->steps_done(), resume_command));
+  }
+  if (group != nullptr) group->finish();
+  if (!done || !speaks) return done;
+  if (!request.generator.empty()) save_generator(request, *training, device);
+  print_result(request, *training, save, std::chrono::duration<double>(Clock::now() - start).count());
   return true;
 }
 

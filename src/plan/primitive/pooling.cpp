@@ -102,128 +102,159 @@ Tile tile_of(PoolingProblem const& problem, int width_of_channels, Index channel
   return {window, width_of_channels, 1};
 }
 
+// The tensors of a pooling, and the order in which its kernel visits the dimensions of the result.
+struct PoolingSpace {
+  std::vector<StridedTensor> inputs, outputs;
+  bool channels_first = false;  // the fastest dimension is that of channels or images
+  std::vector<int> order;       // dimensions of the result, fastest first
+  CollapsedSpace space;
+  int width = 1;  // elements of a run
+
+  std::vector<StridedTensor const*> tensors() const {
+    std::vector<StridedTensor const*> all;
+    for (StridedTensor const& tensor : inputs) all.push_back(&tensor);
+    all.push_back(&outputs[0]);
+    return all;
+  }
+  int slowest() const { return order[3]; }
+};
+
+PoolingSpace space_of(PoolingProblem const& problem, TensorDescription const& result,
+                      PrimitiveTarget const& target) {
+  PoolingSpace made;
+  if (problem.direction == Direction::forward) {
+    made.inputs = {strided("x", problem.x, argument_named(problem, "x"))};
+    made.outputs = {strided("y", problem.y, argument_named(problem, "y"))};
+  } else {
+    made.inputs = {strided("dy", problem.y, argument_named(problem, "dy"))};
+    if (problem.backward_needs_x())
+      made.inputs.push_back(strided("x", problem.x, argument_named(problem, "x")));
+    made.outputs = {strided("dx", problem.x, argument_named(problem, "dx"))};
+  }
+  // The strides of the windows are separate parameters.
+  for (StridedTensor& input : made.inputs) input.stride[2] = input.stride[3] = 0;
+  auto const& strides = result.layout.stride;
+  auto const is_inner = [&](int d) {
+    return result.extent(d) > 1 && strides[d] == 1 && made.inputs[0].stride[d] == 1;
+  };
+  made.channels_first = is_inner(0) || is_inner(1);
+  int const a = is_inner(0) ? 0 : is_inner(1) ? 1 : strides[0] < strides[1] ? 0 : 1, b = 1 - a;
+  made.order = made.channels_first ? std::vector<int>{a, 3, 2, b} : std::vector<int>{3, 2, a, b};
+  std::vector<StridedTensor const*> const tensors = made.tensors();
+  for (int const d : made.order) {
+    SpaceAxis axis{result.extent(d), {}};
+    for (StridedTensor const* tensor : tensors) axis.stride.push_back(tensor->stride[d]);
+    made.space.positions.push_back(std::move(axis));
+  }
+  if (!made.channels_first) return made;
+  // The steps between taps must be multiples of a run as well.
+  CollapsedSpace with_taps = made.space;
+  for (int i = 0; i < 2; ++i) {
+    SpaceAxis axis{2, {}};
+    for (std::size_t t = 0; t < tensors.size(); ++t)
+      axis.stride.push_back((tensors[t]->name == "dy" ? problem.y : problem.x).layout.stride[2 + i] *
+                            (t < made.inputs.size() ? 1 : 0));
+    with_taps.positions.push_back(std::move(axis));
+  }
+  made.width = run_width(tensors, with_taps, false, target, 16);
+  return made;
+}
+
+// Positions are windows in kernels of whole windows; in the gradient, each covers dx up to the next window.
+void count_windows(PoolingSpace& made, PoolingProblem const& problem, Tile const& tile) {
+  made.width = tile.width;
+  if (problem.direction == Direction::forward) return;
+  for (std::size_t d = 0; d < 4; ++d) {
+    int const axis = made.order[d];
+    if (axis < 2) continue;
+    Index const stride = problem.stride[axis - 2];
+    made.space.positions[d].extent =
+        (problem.x.extent(axis) + problem.pad_begin[axis - 2] + stride - 1) / stride;
+    made.space.positions[d].stride.back() = 0;
+  }
+}
+
+void add_indices(PrimitivePass& pass, PoolingSpace const& made, PoolingProblem const& problem, Index first) {
+  bool const forward = problem.direction == Direction::forward;
+  TensorDescription const& saved = problem.indices;
+  PrimitiveTensor& indices = pass.parameters.tensor[forward ? primitive_inputs + 1 : primitive_inputs - 1];
+  indices.type = saved.type;
+  for (int d = 0; d < 4; ++d) {
+    int const axis = made.order[static_cast<std::size_t>(d)];
+    bool const in_window = !forward && axis >= 2;
+    indices.stride[d] = in_window ? 0 : saved.layout.stride[axis] * (d == 0 ? made.width : 1);
+  }
+  indices.run_stride = static_cast<int>(saved.layout.stride[made.order[0]]);
+  Binding binding = argument_named(problem, "indices");
+  binding.first = first * saved.layout.stride[made.slowest()];
+  pass.counts = {{binding, saved.type, false}};
+}
+
+// The pass for `count` positions of the slowest dimension from `first` on.
+PrimitivePass pass_of(PoolingSpace const& made, PoolingProblem const& problem, Tile const& tile, Index first,
+                      Index count) {
+  bool const forward = problem.direction == Direction::forward, max = problem.mode == PoolingMode::max;
+  TensorDescription const* const saved = problem.indices.present() ? &problem.indices : nullptr;
+  CollapsedSpace part = made.space;
+  part.positions[3].extent = count;
+  std::vector<StridedTensor> all = made.inputs;
+  all.push_back(made.outputs[0]);
+  PrimitivePass pass;
+  pass.family = PrimitiveFamily::windows;
+  pass.real = real_of(all);
+  fill_space(pass, part, made.inputs, made.outputs, made.width, false);
+  PrimitiveParameters& p = pass.parameters;
+  if (tile.window.rows > 0) {
+    p.policy.window = tile.window;
+    p.policy.unroll = tile.piece;
+    p.policy.whole = true;
+    if (tile.window.runs_of_columns) {
+      for (PassTensor& tensor : pass.inputs) tensor.same = false;
+      pass.outputs[0].same = false;
+      for (PrimitiveTensor& tensor : p.tensor) tensor.run_stride = 1;
+    }
+  }
+  p.policy.columns_axis = made.channels_first ? 1 : 0;
+  p.policy.operation = static_cast<int>(problem.mode) + (forward ? 0 : 3);
+  p.policy.indices = !max || saved == nullptr ? 0 : saved->type == DataType::s32 ? 1 : 2;
+  for (int i = 0; i < 2; ++i) p.window[i] = side_of(problem, i, saved);
+  for (std::size_t i = 0; i < made.inputs.size(); ++i)
+    pass.inputs[i].binding.first += first * made.inputs[i].stride[made.slowest()];
+  pass.outputs[0].binding.first += first * made.outputs[0].stride[made.slowest()];
+  if (saved != nullptr) add_indices(pass, made, problem, first);
+  pass.blocks = (p.positions + 255) / 256;
+  finish(pass, part);
+  // A tap that several windows share is read from memory once. The gradient of max pooling reads x and
+  // writes dx.
+  double const images = forward ? 1 : static_cast<double>(made.inputs.size());
+  double const image = images * static_cast<double>(problem.x.layout.size()) * size_of(problem.x.type);
+  double const windows = static_cast<double>(problem.y.layout.size()) * size_of(problem.y.type);
+  pass.bytes =
+      (image + windows) * static_cast<double>(count) / static_cast<double>(made.space.positions[3].extent);
+  return pass;
+}
+
 }  // namespace
 
 template <>
 PrimitiveProgram lower(PoolingProblem const& problem, PrimitiveTarget const& target) {
   PrimitiveProgram program;
   program.refusal = violation(problem);
-  bool const forward = problem.direction == Direction::forward, max = problem.mode == PoolingMode::max;
-  TensorDescription const& result = forward ? problem.y : problem.x;
+  TensorDescription const& result = problem.direction == Direction::forward ? problem.y : problem.x;
   if (result.layout.size() == 0 || !program.refusal.empty()) return program;
-  std::vector<StridedTensor> inputs, outputs;
-  if (forward) {
-    inputs = {strided("x", problem.x, argument_named(problem, "x"))};
-    outputs = {strided("y", problem.y, argument_named(problem, "y"))};
-  } else {
-    inputs = {strided("dy", problem.y, argument_named(problem, "dy"))};
-    if (problem.backward_needs_x()) inputs.push_back(strided("x", problem.x, argument_named(problem, "x")));
-    outputs = {strided("dx", problem.x, argument_named(problem, "dx"))};
-  }
-  // The strides of the windows are separate parameters.
-  for (StridedTensor& input : inputs) input.stride[2] = input.stride[3] = 0;
-  auto const& strides = result.layout.stride;
-  auto const is_inner = [&](int d) {
-    return result.extent(d) > 1 && strides[d] == 1 && inputs[0].stride[d] == 1;
-  };
-  bool const channels_first = is_inner(0) || is_inner(1);
-  int const a = is_inner(0) ? 0 : is_inner(1) ? 1 : strides[0] < strides[1] ? 0 : 1, b = 1 - a;
-  std::vector<int> const order = channels_first ? std::vector<int>{a, 3, 2, b} : std::vector<int>{3, 2, a, b};
-  std::vector<StridedTensor const*> tensors;
-  for (StridedTensor const& tensor : inputs) tensors.push_back(&tensor);
-  tensors.push_back(&outputs[0]);
-  CollapsedSpace space;
-  for (int const d : order) {
-    SpaceAxis axis{result.extent(d), {}};
-    for (StridedTensor const* tensor : tensors) axis.stride.push_back(tensor->stride[d]);
-    space.positions.push_back(std::move(axis));
-  }
-  int width = 1;
-  if (channels_first) {
-    // The steps between taps must be multiples of a run as well.
-    CollapsedSpace with_taps = space;
-    for (int i = 0; i < 2; ++i) {
-      SpaceAxis axis{2, {}};
-      for (std::size_t t = 0; t < tensors.size(); ++t)
-        axis.stride.push_back((tensors[t]->name == "dy" ? problem.y : problem.x).layout.stride[2 + i] *
-                              (t < inputs.size() ? 1 : 0));
-      with_taps.positions.push_back(std::move(axis));
-    }
-    width = run_width(tensors, with_taps, false, target, 16);
-  }
-  Tile const tile = tile_of(problem, width, space.positions[0].extent, channels_first, target);
-  bool const tiled = tile.window.rows > 0;
-  if (tiled) {
-    width = tile.width;
-    if (!forward)  // a position is a window; it covers dx up to the next window
-      for (std::size_t d = 0; d < 4; ++d) {
-        int const axis = order[d];
-        if (axis < 2) continue;
-        Index const stride = problem.stride[axis - 2];
-        space.positions[d].extent =
-            (problem.x.extent(axis) + problem.pad_begin[axis - 2] + stride - 1) / stride;
-        space.positions[d].stride.back() = 0;
-      }
-  }
-  Index const of_slowest = space.positions[0].extent * space.positions[1].extent * space.positions[2].extent;
+  PoolingSpace made = space_of(problem, result, target);
+  auto const& positions = made.space.positions;
+  Tile const tile = tile_of(problem, made.width, positions[0].extent, made.channels_first, target);
+  if (tile.window.rows > 0) count_windows(made, problem, tile);
+  Index const of_slowest = positions[0].extent * positions[1].extent * positions[2].extent;
   if (of_slowest > most) {
     program.refusal = fmt::format("{} positions of one image or channel; these kernels support at most {}",
                                   of_slowest, most);
     return program;
   }
-  Index const step = std::max<Index>(1, most / of_slowest), slowest = space.positions[3].extent;
-  std::vector<StridedTensor> all = inputs;
-  all.push_back(outputs[0]);
-  TensorDescription const* const saved = problem.indices.present() ? &problem.indices : nullptr;
-  for (Index first = 0; first < slowest; first += step) {
-    CollapsedSpace part = space;
-    part.positions[3].extent = std::min(step, slowest - first);
-    PrimitivePass pass;
-    pass.family = PrimitiveFamily::windows;
-    pass.real = real_of(all);
-    fill_space(pass, part, inputs, outputs, width, false);
-    PrimitiveParameters& p = pass.parameters;
-    if (tiled) {
-      p.policy.window = tile.window;
-      p.policy.unroll = tile.piece;
-      p.policy.whole = true;
-      if (tile.window.runs_of_columns) {
-        for (PassTensor& tensor : pass.inputs) tensor.same = false;
-        pass.outputs[0].same = false;
-        for (PrimitiveTensor& tensor : p.tensor) tensor.run_stride = 1;
-      }
-    }
-    p.policy.columns_axis = channels_first ? 1 : 0;
-    p.policy.operation = static_cast<int>(problem.mode) + (forward ? 0 : 3);
-    p.policy.indices = !max || saved == nullptr ? 0 : saved->type == DataType::s32 ? 1 : 2;
-    for (int i = 0; i < 2; ++i) p.window[i] = side_of(problem, i, saved);
-    for (std::size_t i = 0; i < inputs.size(); ++i)
-      pass.inputs[i].binding.first += first * inputs[i].stride[b];
-    pass.outputs[0].binding.first += first * outputs[0].stride[b];
-    if (saved != nullptr) {
-      PrimitiveTensor& indices = p.tensor[forward ? primitive_inputs + 1 : primitive_inputs - 1];
-      indices.type = saved->type;
-      for (int d = 0; d < 4; ++d) {
-        int const axis = order[static_cast<std::size_t>(d)];
-        bool const in_window = !forward && axis >= 2;
-        indices.stride[d] = in_window ? 0 : saved->layout.stride[axis] * (d == 0 ? width : 1);
-      }
-      indices.run_stride = static_cast<int>(saved->layout.stride[order[0]]);
-      Binding binding = argument_named(problem, "indices");
-      binding.first = first * saved->layout.stride[b];
-      pass.counts = {{binding, saved->type, false}};
-    }
-    pass.blocks = (p.positions + 255) / 256;
-    finish(pass, part);
-    // A tap that several windows share is read from memory once. The gradient of max pooling reads x and
-    // writes dx.
-    double const images = forward ? 1 : static_cast<double>(inputs.size());
-    double const image = images * static_cast<double>(problem.x.layout.size()) * size_of(problem.x.type);
-    double const windows = static_cast<double>(problem.y.layout.size()) * size_of(problem.y.type);
-    pass.bytes =
-        (image + windows) * static_cast<double>(part.positions[3].extent) / static_cast<double>(slowest);
-    program.passes.push_back(std::move(pass));
-  }
+  Index const step = std::max<Index>(1, most / of_slowest), slowest = positions[3].extent;
+  for (Index first = 0; first < slowest; first += step)
+    program.passes.push_back(pass_of(made, problem, tile, first, std::min(step, slowest - first)));
   return program;
 }
 

@@ -104,64 +104,38 @@ void size_launch(PrimitivePass& pass, Shares const& shares, PrimitiveTarget cons
   finish(pass, space);
 }
 
-void add_piece(PrimitiveProgram& program, Reduction const& r, PrimitiveTarget const& target) {
-  std::vector<StridedTensor const*> tensors;
-  for (StridedTensor const& tensor : r.inputs) tensors.push_back(&tensor);
-  for (StridedTensor const& tensor : r.outputs) tensors.push_back(&tensor);
-  std::vector<StridedTensor> all = r.inputs;
-  all.insert(all.end(), r.outputs.begin(), r.outputs.end());
-  DataType const real = real_of(all);
-  Stage stage{
-      collapse(r.shape, r.reduced, tensors, 0), r.inputs, r.outputs, r.terms, r.last, r.values, r.combine};
-  auto const stride_of = [&](std::vector<SpaceAxis> const& axes) {
-    return axes.empty() || axes[0].extent == 1 || axes[0].stride[0] == 0 ? Index{1} << 62 : axes[0].stride[0];
-  };
-  bool const of_terms = stride_of(stage.space.terms) <= stride_of(stage.space.positions);
-  // Registers and shared memory limit the number of results per thread.
-  int width = run_width(tensors, stage.space, of_terms, target, of_terms || r.values == 1 ? 64 : 32);
-  // The moments of eight results take 127 registers.
-  if (!of_terms && r.combine == moments) width = std::min(width, 4);
+// How the terms of a reduction are divided into launches: one, or parts of the slowest axis.
+struct Parts {
+  Index count = 1;
+  Index extent = 1;  // of the slowest axis, per part
+  Index terms = 1;   // per part
+};
 
-  // More terms than one launch can count are divided into parts.
+// A launch can count only so many terms.
+Parts parts_of(CollapsedSpace const& space, PrimitiveProgram& program) {
   constexpr Index max_terms = Index{1} << 30;
-  Index terms = 1, parts = 1;
-  for (SpaceAxis const& axis : stage.space.terms) terms *= axis.extent;
-  Index slowest_extent = 1, of_part = terms;
-  if (terms > max_terms) {
-    SpaceAxis& slowest = stage.space.terms.back();
-    Index const others = terms / slowest.extent;
-    slowest_extent = std::max<Index>(1, max_terms / std::max<Index>(others, 1) / 64 * 64);
-    parts = (slowest.extent + slowest_extent - 1) / slowest_extent;
-    of_part = others * slowest_extent;
-    if (of_part > max_terms)
-      program.refusal = fmt::format(
-          "{} terms along one of several axes that no single stride covers; a launch supports at most {}",
-          of_part, max_terms);
-    if (!program.refusal.empty()) return;
-  }
-  PrimitivePass pass = pass_of(stage, width, of_terms, target, real);
-  // The moments of four results take 80 registers, so three blocks are resident; otherwise two or four are.
-  unsigned const waves = !of_terms && r.combine == moments && width == 4 ? 6 : 8;
-  auto const counted = static_cast<unsigned>(
-      parts == 1 ? pass.parameters.terms : std::max<Index>(1, of_part / (of_terms ? width : 1)));
-  Shares shares =
-      shares_of(pass.parameters.positions, counted, of_terms, pass.parameters.policy.unroll, waves, target);
-  if (parts == 1 && shares.splits == 1) {
-    size_launch(pass, shares, target, stage.space);
-    program.passes.push_back(std::move(pass));
-    return;
-  }
+  Parts parts;
+  for (SpaceAxis const& axis : space.terms) parts.terms *= axis.extent;
+  if (parts.terms <= max_terms) return parts;
+  SpaceAxis const& slowest = space.terms.back();
+  Index const others = parts.terms / slowest.extent;
+  parts.extent = std::max<Index>(1, max_terms / std::max<Index>(others, 1) / 64 * 64);
+  parts.count = (slowest.extent + parts.extent - 1) / parts.extent;
+  parts.terms = others * parts.extent;
+  if (parts.terms > max_terms)
+    program.refusal = fmt::format(
+        "{} terms along one of several axes that no single stride covers; a launch supports at most {}",
+        parts.terms, max_terms);
+  return parts;
+}
 
-  // Each part writes its values to the workspace, ordered by value, then part, then sorted position.
-  Index positions = 1;
-  for (SpaceAxis const& axis : stage.space.positions) positions *= axis.extent;
-  auto const whole_parts = parts * static_cast<Index>(shares.splits);
-  DataType const stored = real;
-  std::size_t const room = reserve(program, positions * whole_parts * r.values, stored);
+// The stage that writes partial values to the workspace, ordered by value, then part, then sorted position.
+Stage stage_of_partials(Stage const& stage, DataType stored, std::size_t room, Index whole_parts,
+                        Index positions) {
   Stage first = stage;
   first.outputs.clear();
-  first.last = same_values(r.values, "s", "o");
-  for (int v = 0; v < r.values; ++v) {
+  first.last = same_values(stage.values, "s", "o");
+  for (int v = 0; v < stage.values; ++v) {
     StridedTensor value{
         fmt::format("o{}", v),
         {},
@@ -170,25 +144,57 @@ void add_piece(PrimitiveProgram& program, Reduction const& r, PrimitiveTarget co
     value.description.type = stored;
     first.outputs.push_back(value);
   }
-  auto const with_partial_strides = [&](std::vector<SpaceAxis>& axes, std::size_t inputs, bool of_positions) {
+  auto const with_partial_strides = [&](std::vector<SpaceAxis>& axes, bool of_positions) {
+    std::size_t const inputs = stage.inputs.size();
     Index step = 1;
     for (SpaceAxis& axis : axes) {
       axis.stride.resize(inputs);
-      axis.stride.resize(inputs + static_cast<std::size_t>(r.values), of_positions ? step : 0);
+      axis.stride.resize(inputs + static_cast<std::size_t>(stage.values), of_positions ? step : 0);
       step *= axis.extent;
     }
   };
-  with_partial_strides(first.space.positions, r.inputs.size(), true);
-  with_partial_strides(first.space.terms, r.inputs.size(), false);
-  bool const partial_runs_fit = positions * size_of(stored) % 16 == 0;
+  with_partial_strides(first.space.positions, true);
+  with_partial_strides(first.space.terms, false);
+  return first;
+}
+
+// The stage that combines the partial values.
+Stage stage_of_join(Stage const& stage, Stage const& partials, Index whole_parts, Index positions) {
+  auto const values = static_cast<std::size_t>(stage.values);
+  Stage last = stage;
+  last.inputs = partials.outputs;
+  last.terms = same_values(stage.values, "o", "v");
+  if (stage.combine == moments) last.combine = joined_moments;
+  last.space.terms = {{whole_parts, std::vector<Index>(values + stage.outputs.size(), 0)}};
+  std::fill_n(last.space.terms[0].stride.begin(), stage.values, positions);
+  Index step = 1;
+  for (SpaceAxis& axis : last.space.positions) {
+    std::vector<Index> strides(values, step);
+    strides.insert(strides.end(), axis.stride.begin() + static_cast<std::ptrdiff_t>(stage.inputs.size()),
+                   axis.stride.end());
+    axis.stride = strides;
+    step *= axis.extent;
+  }
+  return last;
+}
+
+void add_partials_and_join(PrimitiveProgram& program, Stage const& stage, Parts const& parts,
+                           Shares const& shares, int width, bool of_terms, DataType real,
+                           PrimitiveTarget const& target) {
+  Index positions = 1;
+  for (SpaceAxis const& axis : stage.space.positions) positions *= axis.extent;
+  Index const whole_parts = parts.count * static_cast<Index>(shares.splits);
+  std::size_t const room = reserve(program, positions * whole_parts * stage.values, real);
+  Stage const first = stage_of_partials(stage, real, room, whole_parts, positions);
+  bool const partial_runs_fit = positions * size_of(real) % 16 == 0;
   int const first_width = of_terms || partial_runs_fit ? width : 1;
-  Index const extent = first.space.terms.back().extent;
-  for (Index part = 0; part < parts; ++part) {
+  for (Index part = 0; part < parts.count; ++part) {
     Stage piece = first;
-    if (parts > 1) {
-      piece.space.terms.back().extent = std::min(slowest_extent, extent - part * slowest_extent);
+    if (parts.count > 1) {
+      SpaceAxis const& slowest = first.space.terms.back();
+      piece.space.terms.back().extent = std::min(parts.extent, slowest.extent - part * parts.extent);
       for (std::size_t i = 0; i < piece.inputs.size(); ++i)
-        piece.inputs[i].binding.first += part * slowest_extent * first.space.terms.back().stride[i];
+        piece.inputs[i].binding.first += part * parts.extent * slowest.stride[i];
       for (StridedTensor& output : piece.outputs) output.binding.first += part * shares.splits * positions;
     }
     PrimitivePass one = pass_of(piece, first_width, of_terms, target, real);
@@ -196,22 +202,7 @@ void add_piece(PrimitiveProgram& program, Reduction const& r, PrimitiveTarget co
     size_launch(one, shares, target, piece.space);
     program.passes.push_back(std::move(one));
   }
-  // A last pass combines the values of the parts.
-  Stage last = stage;
-  last.inputs = first.outputs;
-  last.terms = same_values(r.values, "o", "v");
-  if (r.combine == moments) last.combine = joined_moments;
-  last.space.terms = {
-      {whole_parts, std::vector<Index>(static_cast<std::size_t>(r.values) + r.outputs.size(), 0)}};
-  std::fill_n(last.space.terms[0].stride.begin(), r.values, positions);
-  Index step = 1;
-  for (SpaceAxis& axis : last.space.positions) {
-    std::vector<Index> strides(static_cast<std::size_t>(r.values), step);
-    strides.insert(strides.end(), axis.stride.begin() + static_cast<std::ptrdiff_t>(r.inputs.size()),
-                   axis.stride.end());
-    axis.stride = strides;
-    step *= axis.extent;
-  }
+  Stage const last = stage_of_join(stage, first, whole_parts, positions);
   PrimitivePass join = pass_of(last, 1, false, target, real);
   // Eight adjacent results fill a memory sector; with many parts that is enough.
   unsigned const across =
@@ -222,6 +213,41 @@ void add_piece(PrimitiveProgram& program, Reduction const& r, PrimitiveTarget co
        1},
       target, last.space);
   program.passes.push_back(std::move(join));
+}
+
+void add_piece(PrimitiveProgram& program, Reduction const& r, PrimitiveTarget const& target) {
+  std::vector<StridedTensor const*> tensors;
+  for (StridedTensor const& tensor : r.inputs) tensors.push_back(&tensor);
+  for (StridedTensor const& tensor : r.outputs) tensors.push_back(&tensor);
+  std::vector<StridedTensor> all = r.inputs;
+  all.insert(all.end(), r.outputs.begin(), r.outputs.end());
+  DataType const real = real_of(all);
+  Stage const stage{
+      collapse(r.shape, r.reduced, tensors, 0), r.inputs, r.outputs, r.terms, r.last, r.values, r.combine};
+  auto const stride_of = [&](std::vector<SpaceAxis> const& axes) {
+    return axes.empty() || axes[0].extent == 1 || axes[0].stride[0] == 0 ? Index{1} << 62 : axes[0].stride[0];
+  };
+  bool const of_terms = stride_of(stage.space.terms) <= stride_of(stage.space.positions);
+  // Registers and shared memory limit the number of results per thread.
+  int width = run_width(tensors, stage.space, of_terms, target, of_terms || r.values == 1 ? 64 : 32);
+  // The moments of eight results take 127 registers.
+  if (!of_terms && r.combine == moments) width = std::min(width, 4);
+
+  Parts const parts = parts_of(stage.space, program);
+  if (!program.refusal.empty()) return;
+  PrimitivePass pass = pass_of(stage, width, of_terms, target, real);
+  // The moments of four results take 80 registers, so three blocks are resident; otherwise two or four are.
+  unsigned const waves = !of_terms && r.combine == moments && width == 4 ? 6 : 8;
+  auto const counted = static_cast<unsigned>(
+      parts.count == 1 ? pass.parameters.terms : std::max<Index>(1, parts.terms / (of_terms ? width : 1)));
+  Shares const shares =
+      shares_of(pass.parameters.positions, counted, of_terms, pass.parameters.policy.unroll, waves, target);
+  if (parts.count > 1 || shares.splits > 1) {
+    add_partials_and_join(program, stage, parts, shares, width, of_terms, real, target);
+    return;
+  }
+  size_launch(pass, shares, target, stage.space);
+  program.passes.push_back(std::move(pass));
 }
 
 }  // namespace

@@ -95,6 +95,31 @@ struct Attempt {
   bool plain;  // matrices in their own layouts, without dense copies
 };
 
+// The bias of the post-operations, if they have one: the last dimension of the result.
+Descriptor bias_of(PostOps const& post, Descriptor const& result) {
+  if (post.bias < 0) return {};
+  auto extents = result.dims();
+  for (std::size_t d = 0; d + 1 < extents.size(); ++d) extents[d] = 1;
+  return {extents, Kind::f32, extents.size() == 2 ? Tag::ab : Tag::abc};
+}
+
+// Applies the epilogue to the sums after the product. `sums`: where they are, if not in d.
+void add_tail(Recipe<GemmProblem>& recipe, GemmProblem const& problem, Device const& device, bool swapped,
+              std::optional<Program::Slot> sums) {
+  bool const integers = is_int8(problem.a.type);
+  TensorDescription accumulator{integers ? DataType::s32 : DataType::f32, problem.d.layout};
+  if (sums) {
+    accumulator.layout = row_major((swapped ? transposed(problem.d) : problem.d).shape());
+    if (swapped) accumulator.layout = accumulator.layout.permuted(0, 2, 1);
+  }
+  recipe.result = [](Arguments const& run, int) -> void const* { return run.d; };
+  recipe.source = [](Arguments const& run, int) { return run.c; };
+  recipe.tail.emplace(Tail{Pointwise(epilogue_pointwise(problem.epilogue, epilogue::gemm_indices, accumulator,
+                                                        problem.c, problem.d, integers),
+                                     device.threads),
+                           sums});
+}
+
 // d = a * b, or, where the columns of d are contiguous, d^T = b^T * a^T.
 Recipe<GemmProblem> build_attempt(GemmProblem const& problem, Device const& device, Attempt attempt) {
   Recipe<GemmProblem> recipe;
@@ -144,15 +169,8 @@ Recipe<GemmProblem> build_attempt(GemmProblem const& problem, Device const& devi
           : program.temporary(given);
 
   auto attributes = user_scratchpad();
-  Descriptor bias;
-  if (post) {
-    attributes.set_post_ops(post->operations);
-    if (post->bias >= 0) {
-      auto extents = given.dims();
-      for (std::size_t d = 0; d + 1 < extents.size(); ++d) extents[d] = 1;
-      bias = {extents, Kind::f32, extents.size() == 2 ? Tag::ab : Tag::abc};
-    }
-  }
+  if (post) attributes.set_post_ops(post->operations);
+  Descriptor const bias = post ? bias_of(*post, given) : Descriptor();
   bool const pack = worth_packing(problem) && !integers;
   Descriptor const weights_wanted = pack ? any_layout(program.memory(weights)) : program.memory(weights);
   auto const description = bias ? dnnl::matmul::desc(program.memory(source), weights_wanted, bias, given)
@@ -164,19 +182,8 @@ Recipe<GemmProblem> build_attempt(GemmProblem const& problem, Device const& devi
       {DNNL_ARG_SRC, source}, {DNNL_ARG_WEIGHTS, weights}, {DNNL_ARG_DST, destination}};
   if (post) bind_post_ops(recipe, *post, bias, bindings);
   program.add(primitive, bindings);
-  if (finished) return recipe;
-
-  TensorDescription accumulator{integers ? DataType::s32 : DataType::f32, problem.d.layout};
-  if (!in_place) {
-    accumulator.layout = row_major(target.shape());
-    if (swapped) accumulator.layout = accumulator.layout.permuted(0, 2, 1);
-  }
-  recipe.result = [](Arguments const& run, int) -> void const* { return run.d; };
-  recipe.source = [](Arguments const& run, int) { return run.c; };
-  recipe.tail.emplace(Tail{Pointwise(epilogue_pointwise(problem.epilogue, epilogue::gemm_indices, accumulator,
-                                                        problem.c, problem.d, integers),
-                                     device.threads),
-                           in_place ? std::nullopt : std::optional(destination)});
+  if (!finished)
+    add_tail(recipe, problem, device, swapped, in_place ? std::nullopt : std::optional(destination));
   return recipe;
 }
 
