@@ -37,16 +37,4 @@ int Parameters::find(std::string const& name) const {
   return -1;
 }
 
-Index Parameters::trainable_count() const {
-  Index count = 0;
-  for (Parameter const& parameter : list_) {
-    if (!parameter.trainable) continue;
-    Index const size = parameter.description.layout.size();
-    auto const pairs = static_cast<Index>(parameter.connected.size());
-    auto const seen = std::count(parameter.connected.begin(), parameter.connected.end(), true);
-    count += pairs == 0 ? size : size / pairs * seen;
-  }
-  return count;
-}
-
 }  // namespace cosmati::nets

@@ -32,7 +32,6 @@ class Parameters {
   std::vector<Parameter> const& list() const { return list_; }
   Parameter const& operator[](int number) const { return list_[static_cast<std::size_t>(number)]; }
   int find(std::string const& name) const;  // -1 if there is none
-  Index trainable_count() const;            // number of trainable numbers, without padding
 
   float* value(int number) { return values() + (*this)[number].offset; }
   float const* value(int number) const { return value_.as<float>() + (*this)[number].offset; }

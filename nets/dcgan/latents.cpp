@@ -31,12 +31,6 @@ unsigned long long Latents::fingerprint() const {
   return z_.empty() ? of_shape : dcgan::fingerprint(z_.data(), z_.size() * sizeof(float), of_shape);
 }
 
-std::vector<float> random_latents(Index count, unsigned long long seed) {
-  std::vector<float> z(static_cast<std::size_t>(count * latent_size));
-  Latents(count, seed).read(0, count, z.data());
-  return z;
-}
-
 unsigned long long fingerprint(void const* data, std::size_t bytes, unsigned long long before) {
   auto const* const byte = static_cast<unsigned char const*>(data);
   for (std::size_t i = 0; i < bytes; ++i) before = (before ^ byte[i]) * 0x100000001b3ULL;

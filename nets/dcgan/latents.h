@@ -22,8 +22,6 @@ class Latents {
   unsigned long long seed_ = 0;
 };
 
-std::vector<float> random_latents(Index count, unsigned long long seed);
-
 // 64-bit FNV-1a hash: distinguishes files and requests, but not against adversaries.
 unsigned long long fingerprint(void const* data, std::size_t bytes,
                                unsigned long long before = 0xcbf29ce484222325ULL);

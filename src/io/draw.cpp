@@ -103,14 +103,4 @@ void Canvas::text(int x, int y, std::string_view text, Color color, int scale) {
   }
 }
 
-int Canvas::text_width(std::string_view text, int scale) {
-  std::size_t longest = 0;
-  while (!text.empty()) {
-    std::size_t const length = std::min(text.find('\n'), text.size());
-    longest = std::max(longest, length);
-    text.remove_prefix(std::min(length + 1, text.size()));
-  }
-  return longest == 0 ? 0 : (static_cast<int>(longest) * cell_width - 1) * scale;
-}
-
 }  // namespace cosmati::io

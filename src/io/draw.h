@@ -33,8 +33,6 @@ class Canvas {
   void text(int x, int y, std::string_view text, Color color, int scale = 1);
 
   static constexpr int line_height(int scale = 1) { return 8 * scale; }
-  // Returns the pixels from the left of the first to the right of the last character of the longest line.
-  static int text_width(std::string_view text, int scale = 1);
 
  private:
   Image image_;

@@ -40,17 +40,6 @@ std::string json_line(nlohmann::json const& value) {
   return value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + '\n';
 }
 
-void append_json_line(std::string const& path, nlohmann::json const& value) {
-  append_line(path, json_line(value));
-}
-
-std::vector<nlohmann::json> read_json_lines(std::string const& path) {
-  std::vector<nlohmann::json> values;
-  parse_json_lines(read_file(path), path,
-                   [&](std::size_t, nlohmann::json&& value) { values.push_back(std::move(value)); });
-  return values;
-}
-
 void parse_json_lines(std::string_view text, std::string const& name,
                       std::function<void(std::size_t line, nlohmann::json&& value)> const& visit) {
   for (std::size_t line = 1; !text.empty(); ++line) {

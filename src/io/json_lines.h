@@ -5,7 +5,6 @@
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
-#include <vector>
 
 namespace cosmati::io {
 
@@ -13,16 +12,8 @@ namespace cosmati::io {
 // infinities become null.
 std::string json_line(nlohmann::json const& value);
 
-// Appends the value to the file as a complete line, by one write, so that readers never see a part of it;
-// creates the file if necessary. After a last line truncated by a crash, it begins a new one. Throws
-// Error(system).
-void append_json_line(std::string const& path, nlohmann::json const& value);
-
-// Returns the value of each line, skipping empty lines. Throws Error(bad_file) naming the line, also for
-// values nested deeper than 100.
-std::vector<nlohmann::json> read_json_lines(std::string const& path);
-
-// The same from text, one value at a time; messages use `name` in place of the path, and lines count from 1.
+// Calls visit for the value of each line that is not empty; lines count from 1. Throws Error(bad_file) with
+// `name` and the line, also for values nested deeper than 100.
 void parse_json_lines(std::string_view text, std::string const& name,
                       std::function<void(std::size_t line, nlohmann::json&& value)> const& visit);
 

@@ -12,7 +12,6 @@
 #include "src/jit/embedded.h"
 #include "src/jit/nvrtc.h"
 #include "src/jit/resources.h"
-#include "src/jit/run_all.h"
 
 namespace cosmati::jit {
 namespace {
@@ -119,12 +118,6 @@ Cubin compile(Source const& source) {
   if (!read_resources(cubin)) cubin.compiler_warnings += unknown_resources(cubin);
   cubin.compile_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return cubin;
-}
-
-std::vector<Cubin> compile_all(std::span<Source const> sources, int threads) {
-  std::vector<Cubin> cubins(sources.size());
-  run_all(sources.size(), threads, [&](std::size_t index) { cubins[index] = compile(sources[index]); });
-  return cubins;
 }
 
 }  // namespace cosmati::jit

@@ -1,7 +1,6 @@
 // Compiles a kernel from source text to machine code, by NVIDIA's run-time compiler. Needs no GPU.
 #pragma once
 #include <cstddef>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -36,9 +35,5 @@ std::vector<std::string> compile_options(Source const& source);
 // rejected, with the compiler's message, the lines of the composed text that it names, and the label.
 // Thread-safe: NVRTC 13 compiles in parallel (two threads: 1.96 times one on two cores).
 Cubin compile(Source const& source);
-
-// Compiles the sources on `threads` threads; 0: one per core. When all are done, throws the error of the
-// first source that has one.
-std::vector<Cubin> compile_all(std::span<Source const> sources, int threads = 0);
 
 }  // namespace cosmati::jit

@@ -85,9 +85,6 @@ TEST(Canvas, TextIsScaledCutAndBroken) {
   EXPECT_EQ(rows[13], "....##......");
   EXPECT_EQ(rows[14], "............");
   canvas.text(-3, 19, "\xff\x01 W", ink);
-  EXPECT_EQ(Canvas::text_width(""), 0);
-  EXPECT_EQ(Canvas::text_width("ab"), 11);
-  EXPECT_EQ(Canvas::text_width("a\nabc\n", 2), 34);
 }
 
 TEST(Canvas, BlitsGrayAndColor) {

@@ -8,7 +8,7 @@
 #include "src/jit/compiler_log.h"
 #include "src/jit/embedded.h"
 #include "src/jit/nvrtc.h"
-#include "src/jit/run_all.h"
+#include "tests/jit/compile_all.h"
 #include "tests/jit/testing.h"
 
 namespace cosmati::jit {

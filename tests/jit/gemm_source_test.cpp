@@ -4,6 +4,7 @@
 #include "src/backend/cuda/executor.h"
 #include "src/jit/nvrtc.h"
 #include "src/plan/gemm/program/program.h"
+#include "tests/jit/compile_all.h"
 #include "tests/plan/gemm_problem.h"
 
 namespace cosmati {

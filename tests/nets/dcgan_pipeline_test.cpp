@@ -6,11 +6,11 @@
 #include <stdexcept>
 #include <thread>
 
-#include "nets/dcgan/latents.h"
 #include "nets/dcgan/narrow.h"
 #include "nets/dcgan/picture.h"
 #include "nets/dcgan/pipeline.h"
 #include "tests/nets/random_generator.h"
+#include "tests/nets/random_latents.h"
 
 namespace cosmati::dcgan {
 namespace {

@@ -8,13 +8,13 @@
 #include <filesystem>
 #include <fstream>
 
-#include "nets/dcgan/latents.h"
 #include "nets/dcgan/picture.h"
 #include "nets/dcgan/pipeline.h"
 #include "nets/dcgan/text.h"
 #include "nets/random.h"
 #include "src/io/safetensors.h"
 #include "tests/nets/random_generator.h"
+#include "tests/nets/random_latents.h"
 
 namespace cosmati::dcgan {
 namespace {

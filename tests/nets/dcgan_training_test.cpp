@@ -11,11 +11,11 @@
 #include <sstream>
 
 #include "nets/dcgan/generator.h"
-#include "nets/dcgan/latents.h"
 #include "nets/dcgan/pipeline.h"
 #include "nets/dcgan/training/training.h"
 #include "nets/random.h"
 #include "src/io/image/image.h"
+#include "tests/nets/random_latents.h"
 
 namespace cosmati::dcgan {
 namespace {

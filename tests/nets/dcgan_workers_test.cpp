@@ -18,6 +18,7 @@
 #include "nets/dcgan/workers.h"
 #include "nets/dcgan/writer.h"
 #include "tests/nets/random_generator.h"
+#include "tests/nets/random_latents.h"
 
 namespace cosmati::dcgan {
 namespace {
