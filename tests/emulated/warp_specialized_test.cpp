@@ -27,6 +27,7 @@ void expect_all_layouts() {
 }
 
 TEST(WarpSpecializedKernel, F16) { expect_all_layouts<f16, float, f16>(); }
+TEST(WarpSpecializedKernel, F16WithSumsInF16) { expect_all_layouts<f16, f16, f16>(); }
 TEST(WarpSpecializedKernel, Bf16) { expect_all_layouts<bf16, float, float>(); }
 TEST(WarpSpecializedKernel, Tf32) { expect_layout<tf32, depth, tf32, depth, float, float>(); }
 TEST(WarpSpecializedKernel, Bytes) {
@@ -100,6 +101,23 @@ TEST(WarpSpecializedKernel, PartsOfKInACluster) {
                        StridedDestination<bf16, 2>>({40, 60, 190});
   Bf16::expect_product<WarpgroupTiles{.cluster_k = 2, .partition = Partition::split_k}, Engine>(
       {60, 24, 300}, {.splits = 2});
+}
+
+// Two sums in f16 share a register, also where partial sums are exchanged.
+TEST(WarpSpecializedKernel, SumsInF16AreShared) {
+  using Halves = Warpgroups<f16, depth, f16, outer, f16>;
+  using ToHalves = TensorDestination<f16>;
+  Halves::expect_product<WarpgroupTiles{.block_m = 128, .block_n = 128, .warp_m = 32, .warp_n = 64},
+                         ToHalves>({140, 136, 100});
+  Halves::expect_product<WarpgroupTiles{.ping_pong = true, .epilogue = staged}, StridedDestination<f16, 2>>(
+      {130, 44, 140});
+  Halves::expect_product<WarpgroupTiles{.partition = Partition::split_k}, ToHalves>(
+      {100, 40, 330}, {.splits = 3, .clusters = 2});
+  Halves::expect_product<WarpgroupTiles{.partition = Partition::stream_k}, ToHalves>({100, 72, 330},
+                                                                                     {.clusters = 3});
+  Halves::expect_product<WarpgroupTiles{.cluster_k = 2}, ToHalves>({70, 24, 330});
+  Halves::expect_product<WarpgroupTiles{.cluster_k = 4, .epilogue = staged}, StridedDestination<f16, 2>>(
+      {40, 30, 190});
 }
 
 TEST(WarpSpecializedKernel, Batches) {

@@ -106,6 +106,31 @@ TEST(WarpSpecialized, ItsPoliciesAreItsOwn) {
     }
 }
 
+TEST(WarpSpecialized, SumsInF16TakeHalfOfTheRegisters) {
+  GemmProblem problem = product(DataType::f16, DataType::f16, 4096, 4096, 4096, "nt");
+  problem.accumulator = DataType::f16;
+  Plan<GemmProblem> const plan = make_plan(problem, gpu_device("h200"));
+  EXPECT_EQ(plan.kernel, "warp_specialized");
+  EXPECT_EQ(plan.recipe.sum, DataType::f16);
+  EXPECT_TRUE(plan::wgmma_takes(DataType::f16, DataType::f16, DataType::f16));
+  EXPECT_FALSE(plan::wgmma_takes(DataType::bf16, DataType::bf16, DataType::f16));
+  GemmPolicy policy = plan::warpgroup_policies(2).front().policy;
+  policy.block_m = policy.block_n = policy.warp_n = 256;
+  policy.warp_m = 32, policy.thread_m = 4, policy.thread_n = 64, policy.stages = 3;
+  EXPECT_EQ(plan::policy_violation(policy, DataType::f16, DataType::f16, DataType::f16), "");
+  EXPECT_EQ(plan::policy_violation(policy, DataType::f16, DataType::f16, DataType::f32),
+            "256 accumulators per thread; registers hold 128");
+  // In a cluster along k, the sums that blocks exchange take half of the shared memory.
+  auto const form = plan::canonical(problem);
+  auto sums_in_f32 = form;
+  sums_in_f32.sum = DataType::f32;
+  policy = plan::warpgroup_policies(2).front().policy;
+  policy.cluster_k = 2;
+  EXPECT_EQ(plan::warp_specialized_shared_bytes(policy, sums_in_f32) -
+                plan::warp_specialized_shared_bytes(policy, form),
+            policy.block_m * policy.block_n * 2);
+}
+
 TEST(WarpSpecialized, EveryNamedPolicyIsLegalAndFits) {
   for (DataType type : {DataType::bf16, DataType::tf32, DataType::s8})
     for (plan::NamedPolicy const& named : plan::window_policies(size_of(type))) {

@@ -128,6 +128,7 @@ COSMATI_DEVICE void fence_registers(HalfPair (&d)[count]) {
   COSMATI_UNROLL
   for (int i = 0; i < count; ++i) asm volatile("" : "+r"(d[i].bits)::"memory");
 }
+COSMATI_DEVICE void keep_uninitialized(HalfPair& value) { asm volatile("" : "=r"(value.bits)); }
 
 // The warpgroup releases registers down to `registers` per thread, or waits for more: multiples of 8 from 24
 // to 256.

@@ -11,10 +11,12 @@ namespace cosmati {
 
 template <class Product, int parts, int threads>
 struct ClusterSum {
-  using Sum = typename Product::Sum;
-  using Slice = WarpgroupAccumulators<Sum, Product::rows, Product::columns / parts>;
-  using Run = Vector<Sum, 4>;
-  static constexpr int blocks = Product::rows / 2, runs_n = Slice::columns / 2, runs = blocks * runs_n;
+  using Register = typename Product::Register;
+  using Slice = WarpgroupAccumulators<typename Product::Sum, Product::rows, Product::columns / parts>;
+  static constexpr int width = Slice::registers_of_block < 4 ? Slice::registers_of_block : 4;
+  using Run = Vector<Register, width>;
+  static constexpr int blocks = Product::rows / 2, runs_n = Slice::registers_of_block / width,
+                       runs = blocks * runs_n;
 
   struct SharedStorage {
     Run sums[parts][runs][threads];
@@ -35,8 +37,11 @@ struct ClusterSum {
       Run* const there = arch::in_block(&shared.sums[block][0][thread], to);  // (runs, threads)
       COSMATI_UNROLL
       for (int run = 0; run < runs; ++run) {
-        Sum const* const from = &sums.value[run / runs_n][(to * runs_n + run % runs_n) * 4];
-        arch::store(there + run * threads, Run{{from[0], from[1], from[2], from[3]}});
+        Register const* const from = &sums.value[run / runs_n][(to * runs_n + run % runs_n) * width];
+        Run own;
+        COSMATI_UNROLL
+        for (int i = 0; i < width; ++i) own[i] = from[i];
+        arch::store(there + run * threads, own);
       }
     }
     arch::warp_barrier();  // makes all lanes' stores visible to the releasing lane
@@ -50,10 +55,10 @@ struct ClusterSum {
       for (int part = 1; part < parts; ++part) {
         Run const more = shared.sums[part][run][thread];
         COSMATI_UNROLL
-        for (int i = 0; i < 4; ++i) total[i] += more[i];
+        for (int i = 0; i < width; ++i) Slice::add(total[i], more[i]);
       }
       COSMATI_UNROLL
-      for (int i = 0; i < 4; ++i) whole.value[run / runs_n][run % runs_n * 4 + i] = total[i];
+      for (int i = 0; i < width; ++i) whole.value[run / runs_n][run % runs_n * width + i] = total[i];
     }
     arch::warp_barrier();
     if (lane < parts) arch::release_to(shared.empty, lane);

@@ -10,31 +10,55 @@
 
 namespace cosmati {
 
+// A register of sums: one sum, or two of f16, which are in adjacent columns.
+template <class Sum>
+struct RegisterOfSums {
+  using Register = Sum;
+  static constexpr int sums_of_register = 1;
+  COSMATI_DEVICE static Sum get(Register value, int) { return value; }
+  COSMATI_DEVICE static void add(Register& sum, Register more) { sum += more; }
+};
+template <>
+struct RegisterOfSums<f16> {
+  using Register = arch::HalfPair;
+  static constexpr int sums_of_register = 2;
+  COSMATI_DEVICE static f16 get(Register value, int which) {
+    return which == 0 ? arch::low_half(value) : arch::high_half(value);
+  }
+  COSMATI_DEVICE static void add(Register& sum, Register more) {
+    sum = arch::multiply_add(more, arch::HalfPair{0x3c003c00u}, sum);  // more * 1 + sum
+  }
+};
+
 // A thread's sums in the order of wgmma: of every 64 rows, rows g and g + 8 of its warp's 16, and columns 2 t
 // and 2 t + 1 of every 8; row i and column j of this thread are get(i, j).
 template <class Sum_, int rows_, int columns_>
-struct WarpgroupAccumulators {
+struct WarpgroupAccumulators : RegisterOfSums<Sum_> {
   using Sum = Sum_;
-  using Register = Sum;
-  static constexpr int rows = rows_, columns = columns_, registers = rows * columns;
-  Sum value[rows / 2][2 * columns];  // (64 rows, registers)
+  using Base = RegisterOfSums<Sum>;
+  using Register = typename Base::Register;
+  static constexpr int rows = rows_, columns = columns_, registers = rows * columns / Base::sums_of_register;
+  static constexpr int registers_of_block = 2 * columns / Base::sums_of_register;  // of 64 rows
+  Register value[rows / 2][registers_of_block];
 
-  COSMATI_DEVICE Sum get(int i, int j) const { return value[i / 2][j / 2 * 4 + i % 2 * 2 + j % 2]; }
+  COSMATI_DEVICE Sum get(int i, int j) const {
+    int const at = j / 2 * 4 + i % 2 * 2 + j % 2;
+    return Base::get(value[i / 2][at / Base::sums_of_register], at % Base::sums_of_register);
+  }
   template <class Visit>
   COSMATI_DEVICE void for_each(Visit&& visit) {
     COSMATI_UNROLL
     for (int block = 0; block < rows / 2; ++block) {
       COSMATI_UNROLL
-      for (int r = 0; r < 2 * columns; ++r) visit(value[block][r]);
+      for (int r = 0; r < registers_of_block; ++r) visit(value[block][r]);
     }
   }
-  COSMATI_DEVICE static void add(Sum& sum, Sum more) { sum += more; }
   COSMATI_DEVICE void clear() {
-    for_each([](Sum& sum) { sum = 0; });
+    for_each([](Register& sums) { sums = Register{}; });
   }
   // Leaves the sums uninitialized: the first product does not accumulate.
   COSMATI_DEVICE void keep_uninitialized() {
-    for_each([](Sum& sum) { arch::keep_uninitialized(sum); });
+    for_each([](Register& sums) { arch::keep_uninitialized(sums); });
   }
   // Must be called after waiting for the products and before any other use of the sums.
   COSMATI_DEVICE void fence_registers() {
@@ -182,12 +206,13 @@ struct WarpgroupProduct {
     }
   }
 
-  template <int count>
-  COSMATI_DEVICE static void multiply_pack(Sum (&sums)[count], unsigned long long from_a,
+  // One pack: 64 rows of A by the columns that `count` registers of sums hold.
+  template <class Register, int count>
+  COSMATI_DEVICE static void multiply_pack(Register (&sums)[count], unsigned long long from_a,
                                            unsigned long long from_b, int pack, int block, int first_n,
                                            bool accumulate) {
     arch::multiply_warpgroup<ElementA, ElementB, SourceA::along == Along::mn, SourceB::along == Along::mn,
-                             2 * count>(
+                             2 * count * Product::sums_of_register>(
         sums, from_a + static_cast<unsigned>(TileA::pack_offset(pack) + TileA::outer_offset(64 * block)),
         from_b + static_cast<unsigned>(TileB::pack_offset(pack) + TileB::outer_offset(first_n)), accumulate);
   }

@@ -238,7 +238,7 @@ std::string policy_violation(GemmPolicy const& p, DataType a, DataType b, DataTy
     if (!wgmma_takes(a, b, sum))
       return fmt::format("multiply wgmma does not support {} and {} with sums in {}", name_of(a), name_of(b),
                          name_of(sum));
-    return warpgroup_policy_violation(p, size_of(a));
+    return warpgroup_policy_violation(p, size_of(a), sum);
   }
   if (p.multiply == Multiply::wgmma || p.ping_pong || p.cluster() != 1)
     return "multiply wgmma, ping_pong and clusters are for the warp_specialized main loop";

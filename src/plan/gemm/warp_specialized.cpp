@@ -60,6 +60,7 @@ double copy_clocks(OperandAccess const& access, int rows, int size) {
 
 bool wgmma_takes(DataType a, DataType b, DataType sum) {
   if (is_int8(a) && is_int8(b)) return sum == DataType::s32;
+  if (sum == DataType::f16) return a == DataType::f16 && b == DataType::f16;
   bool const halves = a == b && (a == DataType::f16 || a == DataType::bf16 || a == DataType::tf32);
   return sum == DataType::f32 && (halves || (is_float8(a) && is_float8(b)));
 }
@@ -171,7 +172,7 @@ std::vector<NamedPolicy> window_policies(int element_bytes) {
   return list;
 }
 
-std::string warpgroup_policy_violation(GemmPolicy const& p, int element_bytes) {
+std::string warpgroup_policy_violation(GemmPolicy const& p, int element_bytes, DataType sum) {
   if (p.multiply != Multiply::wgmma) return "main loop warp_specialized requires multiply wgmma";
   if (p.block_k * element_bytes != step_bytes)
     return fmt::format("block_k = {} is not {}: a step of warp_specialized is {} bytes deep", p.block_k,
@@ -196,9 +197,10 @@ std::string warpgroup_policy_violation(GemmPolicy const& p, int element_bytes) {
   if (p.ping_pong ? groups != 2 : groups > 3)
     return fmt::format("{} warpgroups; ping_pong takes two, each with a whole tile; otherwise at most 3",
                        groups);
-  if (p.thread_m * p.thread_n > (groups == 3 ? 96 : 128))
-    return fmt::format("{} accumulators per thread; registers hold {}", p.thread_m * p.thread_n,
-                       groups == 3 ? 96 : 128);
+  // Two sums in f16 share a register.
+  int const max_sums = (groups == 3 ? 96 : 128) * (sum == DataType::f16 ? 2 : 1);
+  if (p.thread_m * p.thread_n > max_sums)
+    return fmt::format("{} accumulators per thread; registers hold {}", p.thread_m * p.thread_n, max_sums);
   if (p.stages < 2 || p.stages > 16)
     return fmt::format("stages = {}; warp_specialized takes 2 to 16", p.stages);
   if (p.cluster_m * p.cluster_n > max_cluster_blocks || p.block_n % (8 * p.cluster_m) != 0 ||
@@ -232,7 +234,8 @@ int warp_specialized_shared_bytes(GemmPolicy const& p, CanonicalGemm const& form
                        : stores_by_engine(p, form)            ? tensor_store_of(p, form).bytes
                                                               : 8;
   int const barriers = p.stages * 16;
-  int const parts = p.cluster_k > 1 ? p.block_m * p.block_n * 4 + 32 : 0;  // sums of a tile, and barriers
+  // The sums of a tile, and barriers.
+  int const parts = p.cluster_k > 1 ? p.block_m * p.block_n * size_of(form.sum) + 32 : 0;
   return (stages + epilogue + parts + barriers + 1023) / 1024 * 1024;
 }
 

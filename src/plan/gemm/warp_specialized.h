@@ -37,7 +37,8 @@ std::vector<NamedPolicy> warpgroup_policies(int element_bytes);
 std::vector<NamedPolicy> window_policies(int element_bytes);
 
 // Empty, or the reason why this policy is invalid.
-std::string warpgroup_policy_violation(GemmPolicy const& policy, int element_bytes);
+std::string warpgroup_policy_violation(GemmPolicy const& policy, int element_bytes,
+                                       DataType sum = DataType::f32);
 
 TensorStore tensor_store_of(GemmPolicy const& policy, CanonicalGemm const& form);
 

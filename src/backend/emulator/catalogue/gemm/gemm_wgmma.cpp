@@ -14,12 +14,12 @@ void add(KernelTable& table) {
 }
 
 // 16-bit operands may be MN-major or K-major.
-template <class Element, Partition partition = Partition::split_k>
+template <class Element, Partition partition = Partition::split_k, class Sum = f32>
 void add_any(KernelTable& table) {
   using Outer = TensorSource<Element, outer>;
   using Deep = TensorSource<Element, depth>;
-  add<Outer, Outer, f32, partition>(table), add<Outer, Deep, f32, partition>(table);
-  add<Deep, Outer, f32, partition>(table), add<Deep, Deep, f32, partition>(table);
+  add<Outer, Outer, Sum, partition>(table), add<Outer, Deep, Sum, partition>(table);
+  add<Deep, Outer, Sum, partition>(table), add<Deep, Deep, Sum, partition>(table);
 }
 template <class ElementA, class ElementB, class Sum>
 void add_deep(KernelTable& table) {
@@ -35,6 +35,7 @@ void add_by_threads(KernelTable& table) {
 
 void add_gemm_wgmma(KernelTable& table) {
   add_any<f16>(table), add_any<bf16>(table), add_any<bf16, Partition::stream_k>(table);
+  add_any<f16, Partition::split_k, f16>(table);
   add_deep<s8, s8, s32>(table), add_deep<s8, u8, s32>(table);
   add_deep<u8, s8, s32>(table), add_deep<u8, u8, s32>(table);
   add_deep<e4m3, e4m3, f32>(table), add_deep<e4m3, e5m2, f32>(table);
