@@ -92,6 +92,34 @@ TEST(OperandPaths, MisalignedOperandsComeByThreads) {
     EXPECT_FALSE(path.form.a.by_threads || path.form.b.by_threads);
 }
 
+// A tile has at least 64 rows: few rows of d become the columns of a tile, whatever major d then has.
+TEST(OperandPaths, FewRowsAreExchanged) {
+  GemmProblem const one = product(DataType::bf16, DataType::bf16, 1, 22016, 4096, "tn");
+  EXPECT_FALSE(plan::canonical(one).swapped);
+  EXPECT_EQ(plan::operand_paths(one).size(), 2u);
+  Plan<GemmProblem> const of_one = plan_of(one);
+  EXPECT_TRUE(of_one.recipe.swapped);
+  EXPECT_EQ(of_one.recipe.policy.block_n, 32);
+  EXPECT_TRUE(has(note_of(of_one), "; operands in place, exchanged: ")) << note_of(of_one);
+  EXPECT_TRUE(has(main_text(of_one), "TensorDestination<bf16, Along::mn>")) << main_text(of_one);
+
+  GemmProblem rows = product(DataType::bf16, DataType::bf16, 16, 22016, 4096, "tn");
+  EXPECT_EQ(plan::operand_paths(rows).size(), 1u);  // d is column-major: its few rows are columns already
+  rows.d.layout = row_major({1, 16, 22016});
+  Plan<GemmProblem> const of_rows = plan_of(rows);
+  EXPECT_TRUE(of_rows.recipe.swapped);
+  EXPECT_TRUE(has(main_text(of_rows), "TensorDestination<bf16, Along::mn>")) << main_text(of_rows);
+
+  GemmProblem odd = one;  // TMA does not store rows that end within 16 bytes
+  odd.b = testing::matrix(DataType::bf16, 4096, 22015, 'n');
+  odd.d = testing::matrix(DataType::bf16, 1, 22015, 'n');
+  EXPECT_TRUE(has(main_text(plan_of(odd)), "StridedDestination<bf16, 1, Along::mn>"))
+      << main_text(plan_of(odd));
+
+  EXPECT_EQ(plan::operand_paths(one, false).size(), 1u);  // batch-invariant plans have one order for all m
+  EXPECT_EQ(plan::operand_paths(product(DataType::bf16, DataType::bf16, 65, 22016, 4096, "tn")).size(), 1u);
+}
+
 TEST(OperandPaths, AreChosenByHand) {
   EXPECT_GT(plan_of(tf32("nn"), "operands=repacked").recipe.repack_b.bytes, 0u);
   EXPECT_EQ(plan_of(tf32("nn"), "huge,operands=registers").recipe.policy_name, "huge");

@@ -110,7 +110,7 @@ CanonicalGemm canonical(GemmProblem const& problem, std::optional<bool> swapped)
 }
 
 Along direction_of_result(CanonicalGemm const& form) {
-  bool const along_n = form.d.column_stride == 1 || form.n == 1 || form.d.row_stride != 1;
+  bool const along_n = form.d.column_stride == 1 || form.d.row_stride != 1;
   return along_n ? Along::k : Along::mn;
 }
 

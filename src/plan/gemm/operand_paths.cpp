@@ -44,11 +44,15 @@ std::vector<OperandPath> operand_paths(GemmProblem const& problem, std::optional
   bool const own = side.value_or(canonical(problem).swapped);
   for (bool const swapped : {own, !own}) {
     CanonicalGemm const form = canonical(problem, swapped);
+    // A tile has at least 64 rows, but 32 columns suffice: few rows take less of it as columns.
+    constexpr Index few = 64;
+    bool const has_few_rows = !side && form.n <= few && form.m > form.n;
     bool const registers = size_of(form.a.type) == 4 && access_of(form.a).along == Along::mn;
     for (Choice const& a : choices_of(form.a, form.m, form, true))
       for (Choice const& b : choices_of(form.b, form.n, form, false)) {
-        if (swapped != own && !(registers && a.pass.bytes == 0)) continue;  // nothing new in this order
-        OperandPath path{form, {}};
+        bool const by_registers = registers && a.pass.bytes == 0;
+        if (swapped != own && !by_registers && !has_few_rows) continue;  // nothing new in this order
+        OperandPath path{form, {}, swapped != own};
         path.form.a.by_threads = a.by_threads;
         path.form.b.by_threads = b.by_threads;
         path.passes.repack_a = a.pass;
@@ -73,7 +77,8 @@ std::string to_string(OperandPath const& path) {
   };
   add(path.form.swapped ? "b" : "a", path.form.a, path.passes.repack_a);
   add(path.form.swapped ? "a" : "b", path.form.b, path.passes.repack_b);
-  return text.empty() ? "operands in place" : text;
+  if (text.empty()) text = "operands in place";
+  return path.exchanged && !takes_registers(path) ? text + ", exchanged" : text;
 }
 
 bool takes_registers(OperandPath const& path) {

@@ -11,13 +11,15 @@
 namespace cosmati::plan {
 
 struct OperandPath {
-  CanonicalGemm form;  // the original problem, as one of the two products that give d
-  GemmRecipe passes;   // its repack_a and repack_b are the preceding passes
+  CanonicalGemm form;      // the original problem, as one of the two products that give d
+  GemmRecipe passes;       // its repack_a and repack_b are the preceding passes
+  bool exchanged = false;  // the product for which rows of d are not contiguous
 };
 
 // The first path has contiguous rows of the result, if possible, and passes for all operands that TMA or
-// wgmma does not support. The others pass A through registers, whatever major d then has, or let threads load
-// operands of the right major that are not aligned. `side`: CanonicalGemm::swapped of the first.
+// wgmma does not support. The others pass A through registers, whatever major d then has, let threads load
+// operands of the right major that are not aligned, or exchange the operands if d has few rows, also whatever
+// major d then has. `side`: CanonicalGemm::swapped of the first; without exchanges of few rows.
 std::vector<OperandPath> operand_paths(GemmProblem const& problem, std::optional<bool> side = {});
 
 // Whether wgmma reads A from registers instead of shared memory.

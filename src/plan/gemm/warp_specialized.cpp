@@ -14,11 +14,12 @@ namespace {
 
 constexpr int step_bytes = 128;  // of depth: the span of the 128-byte swizzle
 
-// The reason why TMA cannot copy `matrix` of `rows` by `columns` elements; empty if it can.
-std::string engine_violation(char const* name, MatrixForm const& matrix, Index rows, Index columns) {
+// The reason why TMA cannot copy `matrix` of `rows` by `columns` elements, contiguous along the columns or
+// along the rows; empty if it can.
+std::string engine_violation(char const* name, MatrixForm const& matrix, Index rows, Index columns,
+                             bool along_columns) {
   constexpr Index unit = 16;  // bytes
   int const size = size_of(matrix.type);
-  bool const along_columns = matrix.column_stride == 1 || columns == 1;
   if (!along_columns && matrix.row_stride != 1 && rows != 1)
     return fmt::format("operand {}: not contiguous; TMA requires a stride of 1, not {} and {}", name,
                        matrix.row_stride, matrix.column_stride);
@@ -37,8 +38,13 @@ std::string engine_violation(char const* name, MatrixForm const& matrix, Index r
   return {};
 }
 
-bool engine_takes(MatrixForm const& matrix, Index rows, Index columns) {
-  return engine_violation("", matrix, rows, columns).empty();
+// The same for an operand.
+std::string engine_violation(char const* name, MatrixForm const& operand, Index outer, Index depth) {
+  return engine_violation(name, operand, outer, depth, operand.column_stride == 1 || depth == 1);
+}
+
+bool engine_takes(MatrixForm const& operand, Index outer, Index depth) {
+  return engine_violation("", operand, outer, depth).empty();
 }
 
 bool is_shifted(OperandAccess const& access, int size) {
@@ -110,7 +116,8 @@ bool stores_by_engine(GemmPolicy const& policy, CanonicalGemm const& form) {
   int const row = along_m ? tensor_store_rows : part_of_row(policy.warp_n / policy.cluster_k, size);
   bool const wide_rows = row * size >= 32;
   return whole_units && wide_rows && policy.epilogue == EpilogueSchedule::direct &&
-         (along_m || form.d.column_stride == 1 || form.n == 1) && engine_takes(form.d, form.m, form.n) &&
+         (along_m || form.d.column_stride == 1 || form.n == 1) &&
+         engine_violation("", form.d, form.m, form.n, !along_m).empty() &&
          (form.batch == 1 || form.by_pointers || form.d.batch_stride != 0);
 }
 
