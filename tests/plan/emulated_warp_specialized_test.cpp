@@ -100,6 +100,23 @@ TEST(EmulatedWarpSpecialized, StepsOfAllTilesAreStreamed) {
   EXPECT_THROW((void)plan_of(product(DataType::f16, DataType::f32, 64, 64, 64, "tn"), streamed), Error);
 }
 
+TEST(EmulatedWarpSpecialized, PartsAreAddedByAnotherKernel) {
+  std::string const parallel = "partition=split_k_parallel";
+  GemmProblem const deep = product(DataType::bf16, DataType::f32, 70, 33, 1500, "tn");  // rows of 33 floats
+  EXPECT_EQ(plan_of(deep, parallel).recipe.splits, 24);                                 // one step each
+  expect_right(deep, parallel);
+  GemmProblem few_rows = product(DataType::bf16, DataType::bf16, 5, 40, 9000, "nn");  // repacked first
+  few_rows.d.layout = row_major({1, 5, 40});
+  EXPECT_EQ(plan_of(few_rows, parallel).recipe.splits, 66);  // eight groups of parts
+  expect_right(few_rows, parallel);
+  GemmProblem batch = product(DataType::bf16, DataType::f32, 40, 50, 264, "tt");
+  for (TensorDescription* tensor : {&batch.a, &batch.b, &batch.d}) {
+    tensor->layout.shape[0] = 3;
+    tensor->layout.stride[0] = tensor->layout.shape[1] * tensor->layout.shape[2];
+  }
+  expect_right(batch, parallel);
+}
+
 TEST(EmulatedWarpSpecialized, RefusalsGiveTheReason) {
   EXPECT_EQ(refusal_of(product(DataType::bf16, DataType::bf16, 64, 64, 64, "tn")), "");
   EXPECT_EQ(refusal_of(product(DataType::f32, DataType::f32, 64, 64, 64, "tn")),

@@ -55,7 +55,7 @@ TEST(PolicyRequest, RefusesUnknownFieldsAndValues) {
             "--policy operands=none is invalid; valid values: repacked, registers, threads");
   EXPECT_EQ(complaint("partition=streams"),
             "--policy: unknown partition 'streams' (did you mean stream_k?); valid values: tiles, split_k, "
-            "stream_k");
+            "stream_k, split_k_parallel");
   EXPECT_EQ(complaint("main_loop=fast"),
             "--policy: unknown main_loop 'fast'; valid values: warp_specialized, multistage, "
             "double_buffered");

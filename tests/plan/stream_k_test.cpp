@@ -108,7 +108,7 @@ TEST(StreamK, RefusalsGiveTheReason) {
              "partition=split_k: there are fewer than 2 steps of k");
   EXPECT_HAS(complaint(bf16_product(64, 64, 64), "partition=streams", "warp_specialized"),
              "--policy: unknown partition 'streams' (did you mean stream_k?); valid values: tiles, split_k, "
-             "stream_k");
+             "stream_k, split_k_parallel");
   GemmProblem many = bf16_product(65536, 65536, 1 << 20);
   EXPECT_HAS(complaint(many, "small,partition=stream_k", "warp_specialized"), "at most 2147483647 steps");
 }

@@ -7,7 +7,7 @@
 
 namespace cosmati {
 
-// The work for one tile. `number` counts the tiles of the launch.
+// The work for one tile. `number` counts the tiles of the launch, `part` the parts of k.
 struct TileOfWork {
   TileIndex tile;
   Index batch;
@@ -27,7 +27,8 @@ struct ClusterPlace {
 template <GemmPolicy policy>
 class TileScheduler {
   static constexpr int cluster = policy.cluster();
-  static constexpr bool splits_k = policy.partition == Partition::split_k;
+  static constexpr bool adds_parts = policy.partition == Partition::split_k;
+  static constexpr bool splits_k = adds_parts || policy.partition == Partition::split_k_parallel;
 
  public:
   COSMATI_DEVICE TileScheduler(Index m, Index n, Index k, ScheduleArguments const& schedule,
@@ -65,7 +66,7 @@ class TileScheduler {
   template <class Sums, class Team>
   COSMATI_DEVICE bool combine(Sums& sums, ScheduleArguments const& schedule, TileOfWork const& work,
                               Team const& team) const {
-    if constexpr (!splits_k) return true;
+    if constexpr (!adds_parts) return true;
     return combine_parts(sums, schedule, Index{work.number} * policy.cluster_k + place_.k, work.part, team);
   }
 

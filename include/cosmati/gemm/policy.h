@@ -21,6 +21,7 @@ enum class Partition : unsigned char {
   tiles,     // one block per tile
   split_k,   // several blocks share each tile, each with an equal part of k
   stream_k,  // the steps of some tiles are concatenated and divided into equal ranges, one per resident block
+  split_k_parallel,  // as split_k, but all blocks store their sums, which another kernel adds
 };
 
 enum class EpilogueSchedule : unsigned char {
@@ -78,9 +79,10 @@ COSMATI_CONSTEXPR char const* name_of(Raster raster) {
   return raster == Raster::along_m ? "along_m" : "along_n";
 }
 COSMATI_CONSTEXPR char const* name_of(Partition partition) {
-  return partition == Partition::stream_k  ? "stream_k"
-         : partition == Partition::split_k ? "split_k"
-                                           : "tiles";
+  return partition == Partition::stream_k           ? "stream_k"
+         : partition == Partition::split_k          ? "split_k"
+         : partition == Partition::split_k_parallel ? "split_k_parallel"
+                                                    : "tiles";
 }
 COSMATI_CONSTEXPR char const* name_of(EpilogueSchedule schedule) {
   return schedule == EpilogueSchedule::direct ? "direct" : "staged";

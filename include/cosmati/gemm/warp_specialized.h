@@ -152,7 +152,10 @@ struct WarpSpecializedRoles {
           arch::fence_registers(work.tile.n);  // computed while the last products are in flight
       Index const first_m = Index{work.tile.m} * policy.block_m,
                   first_n = Index{work.tile.n} * policy.block_n + here.k * policy.slice().block_n;
-      TileOfResult const at{work.batch, first_m, first_n, clamp_to_int(params.m - first_m),
+      // Parts of k that another kernel adds are matrices of their own.
+      bool const as_parts = policy.partition == Partition::split_k_parallel;
+      Index const matrix = as_parts ? work.batch * params.schedule.splits + work.part : work.batch;
+      TileOfResult const at{matrix, first_m, first_n, clamp_to_int(params.m - first_m),
                             clamp_to_int(params.n - first_n)};
       auto operand = prefetch_epilogue(params, at);
       arch::warpgroup_wait<0>();

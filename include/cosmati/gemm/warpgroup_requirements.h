@@ -22,8 +22,8 @@ template <int warp_m, int warp_n, int thread_m, int thread_n>
 struct WarpTileOfWgmma {
   static_assert(warp_m == 16 || warp_m == 32,
                 "multiply wgmma: warp_m must be 16 or 32, a quarter of the rows of a warpgroup");
-  static_assert(warp_n % 32 == 0 && warp_n >= 32 && warp_n <= 256 && warp_n != 224,
-                "multiply wgmma: warp_n must be 32, 64, 96, 128, 160, 192 or 256, the columns of a "
+  static_assert(warp_n == 16 || (warp_n % 32 == 0 && warp_n >= 32 && warp_n <= 256 && warp_n != 224),
+                "multiply wgmma: warp_n must be 16, 32, 64, 96, 128, 160, 192 or 256, the columns of a "
                 "warpgroup");
   static_assert(thread_m * 8 == warp_m && thread_n * 4 == warp_n,
                 "multiply wgmma: thread_m is warp_m / 8, thread_n is warp_n / 4");

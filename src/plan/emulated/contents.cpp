@@ -38,6 +38,10 @@ bool has_stream_k(GemmProblem const& problem, MainLoop main_loop, Multiply multi
   return main_loop == MainLoop::multistage && multiply == Multiply::fma && types.a == DataType::f32;
 }
 
+bool has_sum_of_parts(GemmProblem const& problem, Multiply multiply) {
+  return multiply == Multiply::wgmma && problem.a.type == DataType::bf16 && problem.b.type == DataType::bf16;
+}
+
 bool has_wgmma_by_threads(DataType type, OperandAccess const& a, OperandAccess const& b) {
   return lies_deep(b) && (type == DataType::tf32 || (type == DataType::bf16 && lies_deep(a)));
 }

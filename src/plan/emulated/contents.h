@@ -24,6 +24,8 @@ std::size_t widening_bytes(GemmProblem const& problem, Multiply multiply);
 // Whether there is a kernel with stream-K: for bf16 by wgmma, and for f32, or types widened to it, by
 // cp.async.
 bool has_stream_k(GemmProblem const& problem, MainLoop main_loop, Multiply multiply);
+// Whether there are kernels for split-K in parallel: for bf16 by wgmma.
+bool has_sum_of_parts(GemmProblem const& problem, Multiply multiply);
 // Whether there is a wgmma kernel whose operands are both copied by threads.
 bool has_wgmma_by_threads(DataType type, OperandAccess const& a, OperandAccess const& b);
 

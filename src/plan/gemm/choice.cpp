@@ -13,11 +13,13 @@
 #include "src/plan/gemm/each_matrix.h"
 #include "src/plan/gemm/invariant.h"
 #include "src/plan/gemm/model.h"
+#include "src/plan/gemm/multiplies.h"
 #include "src/plan/gemm/operand_paths.h"
 #include "src/plan/gemm/partition.h"
 #include "src/plan/gemm/policies.h"
 #include "src/plan/gemm/program/program.h"
 #include "src/plan/gemm/repack.h"
+#include "src/plan/gemm/sum_of_parts.h"
 #include "src/plan/gemm/tuning.h"
 #include "src/plan/gemm/warp_specialized.h"
 
@@ -49,7 +51,8 @@ void finalize_recipe(GemmRecipe& recipe, KPartition const& k_partition, Canonica
   std::size_t const after = (recipe.partial_bytes + recipe.flag_bytes + 255) / 256 * 256;
   recipe.repack_a.offset = after;
   recipe.repack_b.offset = after + recipe.repack_a.bytes;
-  recipe.predicted_seconds = predict_seconds(recipe, form, gpu) + predict_repack(recipe, gpu);
+  recipe.predicted_seconds = predict_seconds(recipe, kernel_form(form, p.partition), gpu) +
+                             predict_repack(recipe, gpu) + predict_sum_of_parts(recipe, form, gpu);
   if (p.main_loop != MainLoop::warp_specialized || !form.by_pointers) return;
   constexpr double launch_seconds = 2.5e-6;  // for the kernel that writes the tensor maps
   recipe.map_offset = after;
@@ -92,56 +95,6 @@ std::string form_violation(GemmRecipe const& recipe, CanonicalGemm const& form, 
   return {};
 }
 
-// The reason why cp.async is unsuitable for an operand; empty if it is suitable. It copies 4, 8 or 16 bytes
-// without changing them; anything else passes through registers and waits a full latency in each step.
-std::string not_copied(char const* name, MatrixForm const& operand, CanonicalGemm const& form) {
-  OperandAccess const access = access_of(operand);
-  int const size = size_of(operand.type);
-  bool const packs = simple_multiply(form) == Multiply::dp4a;
-  if (access.along == Along::mn && packs)
-    return fmt::format(
-        "operand {}: cp.async cannot interleave {} contiguous along m or n; double_buffered does", name,
-        name_of(operand.type));
-  int const bytes = access.along == Along::mn ? access.width * size
-                    : packs                   ? std::min(access.width, 4)
-                                              : size;
-  if (bytes >= 4) return {};
-  if (access.along == Along::mn || packs)
-    return fmt::format("operand {}: aligned runs of {} bytes; cp.async needs a multiple of 4", name, bytes);
-  return fmt::format("operand {}: cp.async cannot transpose elements of {} bytes; it needs 4", name, size);
-}
-
-// The reason why multiplication by single threads is unsuitable in the multistage main loop; empty if it is
-// suitable.
-std::string copies_violation(CanonicalGemm const& form) {
-  std::string sentence = not_copied("a", form.swapped ? form.b : form.a, form);
-  return sentence.empty() ? not_copied("b", form.swapped ? form.a : form.b, form) : sentence;
-}
-
-// The reason why tensor cores do not support the problem; empty if they do.
-std::string mma_violation(CanonicalGemm const& form, Gpu const& gpu) {
-  if (!mma_takes(form.a.type, form.b.type, form.sum))
-    return fmt::format("multiply mma does not support {} and {} with sums in {}", name_of(form.a.type),
-                       name_of(form.b.type), name_of(form.sum));
-  if (std::string sentence = mma_device_violation(form.a.type, gpu); !sentence.empty()) return sentence;
-  if (size_of(form.a.type) > 1) return {};
-  for (MatrixForm const* operand : {&form.a, &form.b})
-    if (access_of(*operand).along == Along::mn)
-      return fmt::format("multiply mma requires {} contiguous along k; operand {} is contiguous along {}",
-                         name_of(operand->type), (operand == &form.a) == form.swapped ? 'b' : 'a',
-                         (operand == &form.a) == form.swapped ? 'n' : 'm');
-  return {};
-}
-
-// The reason why WMMA does not support the problem; it supports both majors. Empty if it does.
-std::string wmma_violation(CanonicalGemm const& form, Gpu const& gpu) {
-  if (!wmma_takes(form.a.type, form.b.type, form.sum))
-    return fmt::format("multiply wmma does not support {} and {} with sums in {}",
-                       name_of(form.swapped ? form.b.type : form.a.type),
-                       name_of(form.swapped ? form.a.type : form.b.type), name_of(form.sum));
-  return wmma_device_violation(form.a.type, gpu);
-}
-
 // The part of the recipe that does not depend on the policy.
 GemmRecipe recipe_for(CanonicalGemm const& form) {
   GemmRecipe recipe;
@@ -169,6 +122,28 @@ bool takes_any_policy(PolicyRequest request, Multiply multiply) {
   if (request.multiply == multiply && !request.partition) request.multiply.reset();
   request.partition.reset();
   return request.empty();
+}
+
+std::string no_partition(std::optional<Partition> asked) {
+  char const* const reason =
+      asked == Partition::stream_k ? "the emulator has it for bf16 by wgmma and f32 by cp.async"
+      : asked == Partition::split_k_parallel
+          ? "only warp_specialized has it, with at least 2 steps of k, not for pointers, and in the emulator "
+            "for bf16"
+          : "there are fewer than 2 steps of k, or more than 65535 matrices";
+  return fmt::format("partition={}: {}", asked ? name_of(*asked) : "", reason);
+}
+
+// Prepares the recipe for results that are parts; returns the reason why its kernel cannot store them, empty
+// if it can.
+std::string store_parts(GemmRecipe& recipe, CanonicalGemm const& form, Device const& device,
+                        bool has_schedule) {
+  CanonicalGemm const parts = kernel_form(form, Partition::split_k_parallel);
+  if (!has_schedule && device.backend != Backend::emulator) {
+    recipe.policy.epilogue = EpilogueSchedule::direct;
+    if (!stores_by_engine(recipe.policy, parts)) recipe.policy.epilogue = EpilogueSchedule::staged;
+  }
+  return form_violation(recipe, parts, device.gpu);
 }
 
 // Tries the policies of one multiply, and keeps the one that is predicted to be fastest in `best`. With
@@ -245,18 +220,20 @@ void search_policies(BestOffer<GemmProblem>& best, MainLoop main_loop, Multiply 
         best.take({{}, 0, recipe.predicted_seconds, recipe, to_string(recipe)});
       continue;
     }
-    bool const may_stream = !emulated || (asked && !recipe.a.by_threads && !recipe.b.by_threads &&
-                                          emulator::has_stream_k(problem, main_loop, multiply));
+    bool const has_all = !emulated || (asked && !recipe.a.by_threads && !recipe.b.by_threads);
+    PartitionChoice const choice{
+        asked, has_all && (!emulated || emulator::has_stream_k(problem, main_loop, multiply)),
+        has_all && (!emulated || emulator::has_sum_of_parts(problem, multiply)) && !form.by_pointers &&
+            main_loop == MainLoop::warp_specialized};
     std::vector<KPartition> const k_partitions =
-        invariant ? std::vector<KPartition>(1)
-                  : partitions_worth_trying(recipe, form, device.gpu, asked, may_stream);
-    if (k_partitions.empty())
-      best.refuse(fmt::format("partition={}: {}", asked ? name_of(*asked) : "",
-                              asked == Partition::stream_k
-                                  ? "the emulator has it for bf16 by wgmma and f32 by cp.async"
-                                  : "there are fewer than 2 steps of k, or more than 65535 matrices"));
+        invariant ? std::vector<KPartition>(1) : partitions_worth_trying(recipe, form, device.gpu, choice);
+    if (k_partitions.empty()) best.refuse(no_partition(asked));
+    GemmRecipe const undivided = recipe;
     for (KPartition const& k_partition : k_partitions) {
+      recipe = undivided;
       std::string no = partition_violation(recipe, k_partition, form);
+      if (no.empty() && k_partition.partition == Partition::split_k_parallel)
+        no = store_parts(recipe, form, device, own_schedule);
       if (!no.empty()) {
         best.refuse(std::move(no));
         continue;
@@ -395,7 +372,7 @@ Offer<GemmProblem> offer_of(MainLoop main_loop, GemmProblem const& problem, Devi
 // The reason why a measured choice is no longer valid; empty if it is valid.
 std::string measured_violation(GemmRecipe const& recipe, CanonicalGemm const& form, Gpu const& gpu) {
   GemmPolicy const& p = recipe.policy;
-  std::string sentence = form_violation(recipe, form, gpu);
+  std::string sentence = form_violation(recipe, kernel_form(form, p.partition), gpu);
   if (sentence.empty() && p.multiply == Multiply::wgmma) sentence = wgmma_violation(form, gpu);
   if (sentence.empty() && p.multiply == Multiply::mma) sentence = mma_violation(form, gpu);
   if (sentence.empty() && p.multiply == Multiply::wmma) sentence = wmma_violation(form, gpu);

@@ -7,6 +7,7 @@
 
 #include "cosmati/gemm/steps.h"
 #include "src/plan/gemm/model.h"
+#include "src/plan/gemm/sum_of_parts.h"
 #include "src/plan/gemm/warp_specialized.h"
 
 namespace cosmati::plan {
@@ -20,13 +21,29 @@ Index k_steps(GemmPolicy const& policy, CanonicalGemm const& form) {
 
 // Appends split-K factors that divide the work of few tiles among all multiprocessors.
 void append_splits(std::vector<KPartition>& list, GemmRecipe const& recipe, CanonicalGemm const& form,
-                   Gpu const& gpu, bool asked) {
+                   Gpu const& gpu, PartitionChoice const& choice) {
+  bool const asked = choice.asked.has_value();
   Index const blocks = tiles_of(recipe.policy, form) * form.batch;
   Index const steps = k_steps(recipe.policy, form);
   if (form.batch > 65535 || (!asked && blocks >= 4 * Index{gpu.multiprocessors})) return;
   Index const min_steps = asked ? 1 : 8 * std::max(1, recipe.policy.cluster_k / 2);
   for (int splits : {2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 32, 48, 64, 96, 128, 192, 256})
     if (steps / splits >= min_steps) list.push_back({Partition::split_k, splits});
+}
+
+// Appends the numbers of parts with which the blocks of few tiles fill all multiprocessors once or twice.
+void append_parallel_splits(std::vector<KPartition>& list, GemmRecipe const& recipe,
+                            CanonicalGemm const& form, Gpu const& gpu, PartitionChoice const& choice) {
+  Index const min_steps = choice.asked ? 1 : 4;
+  Index const blocks = tiles_of(recipe.policy, form) * form.batch * recipe.policy.cluster_k;
+  Index const resident = resident_blocks(recipe, form, gpu), steps = k_steps(recipe.policy, form);
+  Index before = 1;
+  for (int waves : {1, 2}) {
+    Index const splits = std::min(resident * waves / std::max(Index{1}, blocks),
+                                  steps / (min_steps * recipe.policy.cluster_k));
+    if (splits > before) list.push_back({Partition::split_k_parallel, static_cast<int>(splits)});
+    before = std::max(before, splits);
+  }
 }
 
 // Stream-K pays off if the last wave of tiles is not full and a range has enough steps to justify its partial
@@ -54,12 +71,15 @@ Index resident_blocks(GemmRecipe const& recipe, CanonicalGemm const& form, Gpu c
 }
 
 std::vector<KPartition> partitions_worth_trying(GemmRecipe const& recipe, CanonicalGemm const& form,
-                                                Gpu const& gpu, std::optional<Partition> asked,
-                                                bool may_stream) {
+                                                Gpu const& gpu, PartitionChoice const& choice) {
   std::vector<KPartition> list;
-  if (!asked || asked == Partition::tiles) list.push_back({});
-  if (!asked || asked == Partition::split_k) append_splits(list, recipe, form, gpu, asked.has_value());
-  if (may_stream && (asked == Partition::stream_k || (!asked && is_stream_worth_trying(recipe, form, gpu))))
+  auto const tries = [&](Partition partition) { return !choice.asked || choice.asked == partition; };
+  if (tries(Partition::tiles)) list.push_back({});
+  if (tries(Partition::split_k)) append_splits(list, recipe, form, gpu, choice);
+  if (choice.may_add_parts && tries(Partition::split_k_parallel))
+    append_parallel_splits(list, recipe, form, gpu, choice);
+  if (choice.may_stream && tries(Partition::stream_k) &&
+      (choice.asked || is_stream_worth_trying(recipe, form, gpu)))
     list.push_back({Partition::stream_k, 1});
   return list;
 }
@@ -78,6 +98,11 @@ void divide(GemmRecipe& recipe, KPartition const& k_partition, CanonicalGemm con
     recipe.streamed = static_cast<int>(tiles_to_stream(tiles, slots));
   }
   recipe.flag_bytes = (static_cast<std::size_t>(slots) * sizeof(unsigned long long) + 255) / 256 * 256;
+  if (p.partition == Partition::split_k_parallel) {
+    recipe.flag_bytes = 0;
+    recipe.partial_bytes = bytes_of_parts(form, recipe.splits);
+    return;
+  }
   recipe.partial_bytes = static_cast<std::size_t>(slots) * static_cast<std::size_t>(p.block_m) *
                          static_cast<std::size_t>(p.block_n / p.cluster_k) *
                          static_cast<std::size_t>(size_of(recipe.sum));
@@ -86,7 +111,10 @@ void divide(GemmRecipe& recipe, KPartition const& k_partition, CanonicalGemm con
 std::string partition_violation(GemmRecipe const& recipe, KPartition const& k_partition,
                                 CanonicalGemm const& form) {
   Index const steps = k_steps(recipe.policy, form);
-  if (k_partition.partition == Partition::split_k &&
+  bool const parallel = k_partition.partition == Partition::split_k_parallel;
+  if (parallel && (recipe.policy.main_loop != MainLoop::warp_specialized || form.by_pointers))
+    return "partition = split_k_parallel is for the warp_specialized main loop, and not for pointers";
+  if ((k_partition.partition == Partition::split_k || parallel) &&
       (k_partition.splits > std::max(Index{1}, steps) || form.batch > 65535))
     return fmt::format(
         "{} splits for {} steps and {} matrices; at most one split per step and 65535 matrices",

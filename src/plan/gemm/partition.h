@@ -15,11 +15,16 @@ struct KPartition {
   int splits = 1;
 };
 
-// The partitions worth predicting for the recipe's policy, complete tiles first. `asked`: only that one,
-// whether it pays off or not; otherwise all of them, stream-K only if `may_stream`.
+// What a request fixes, and what the caller's kernels can do.
+struct PartitionChoice {
+  std::optional<Partition> asked;  // only this one, whether it pays off or not
+  bool may_stream = false;         // otherwise stream-K is tried only on request
+  bool may_add_parts = false;      // the kernels have split_k_parallel, which is refused otherwise
+};
+
+// The partitions worth predicting for the recipe's policy, complete tiles first.
 std::vector<KPartition> partitions_worth_trying(GemmRecipe const& recipe, CanonicalGemm const& form,
-                                                Gpu const& gpu, std::optional<Partition> asked,
-                                                bool may_stream);
+                                                Gpu const& gpu, PartitionChoice const& choice);
 
 // Returns the number of resident blocks; each has a range of the streamed steps.
 Index resident_blocks(GemmRecipe const& recipe, CanonicalGemm const& form, Gpu const& gpu);

@@ -86,7 +86,8 @@ void set_field(PolicyRequest& request, std::string const& name, std::string cons
   if (name == "epilogue")
     return choose(name, value, {EpilogueSchedule::direct, EpilogueSchedule::staged}, request.epilogue);
   if (name == "partition")
-    return choose(name, value, {Partition::tiles, Partition::split_k, Partition::stream_k},
+    return choose(name, value,
+                  {Partition::tiles, Partition::split_k, Partition::stream_k, Partition::split_k_parallel},
                   request.partition);
   if (name == "multiply")
     return choose(

@@ -35,6 +35,8 @@ std::string to_string(GemmRecipe const& recipe) {
     return text;
   };
   auto const division = [&] {
+    if (p.partition == Partition::split_k_parallel)
+      return fmt::format("{} splits, added by another kernel", recipe.splits);
     if (p.partition != Partition::stream_k) return fmt::format("{} splits", recipe.splits);
     return fmt::format("stream-K: the steps of the first {} tiles in {} equal ranges", recipe.streamed,
                        recipe.stream_blocks);

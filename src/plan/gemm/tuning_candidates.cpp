@@ -108,7 +108,9 @@ std::vector<GemmPolicy> schedules_beside(GemmPolicy const& centre) {
 
 TuningLine line_of(GemmProblem const& problem, Gpu const& gpu, std::string const& only, GemmPolicy policy,
                    int splits) {
-  if (splits > 1 || policy.partition == Partition::split_k)
+  if (policy.partition == Partition::split_k_parallel && splits == 1) policy.partition = Partition::tiles;
+  if (policy.partition != Partition::split_k_parallel &&
+      (splits > 1 || policy.partition == Partition::split_k))
     policy.partition = splits > 1 ? Partition::split_k : Partition::tiles;
   TuningLine line;
   line.problems = gemm_class(problem, only);
@@ -158,10 +160,11 @@ std::vector<TuningCandidate> tuning_candidates(GemmProblem const& problem, Devic
     for (char const* const name : {"small", "medium", "large", "tall", "wide", "huge"})
       for (Multiply const multiply : {Multiply::fma, Multiply::half2, Multiply::dp4a, Multiply::mma,
                                       features_of(device.gpu).mma ? Multiply::wgmma : Multiply::wmma})
-        for (bool const streams : {false, true}) {
+        for (std::optional<Partition> const partition :
+             {std::optional<Partition>{}, {Partition::stream_k}, {Partition::split_k_parallel}}) {
           PolicyRequest policy = name;
           policy.multiply = multiply;
-          if (streams) policy.partition = Partition::stream_k;
+          policy.partition = partition;
           add_policy(candidate, std::move(policy));
         }
   }

@@ -194,10 +194,11 @@ std::string warpgroup_policy_violation(GemmPolicy const& p, int element_bytes, D
   if (p.block_m % (4 * p.warp_m) != 0 || p.block_n % p.warp_n != 0)
     return fmt::format("a warpgroup's tile is {}x{}; the block's, {}x{}, is not a multiple of it",
                        4 * p.warp_m, p.warp_n, p.block_m, p.block_n);
-  bool const legal = p.warp_n % 32 == 0 && p.warp_n <= 256 && p.block_m <= 256 && p.block_n <= 256;
+  bool const columns = p.warp_n == 16 || (p.warp_n % 32 == 0 && p.warp_n <= 256);
+  bool const legal = columns && p.block_m <= 256 && p.block_n <= 256;
   if (!legal || p.warp_n == 224)
     return fmt::format(
-        "warp_n = {} of a block tile of {}x{}; valid values: 32, 64, 96, 128, 160, 192 and 256, in a "
+        "warp_n = {} of a block tile of {}x{}; valid values: 16, 32, 64, 96, 128, 160, 192 and 256, in a "
         "block tile of at most 256x256",
         p.warp_n, p.block_m, p.block_n);
   int const groups = p.consumer_warps() / 4;
@@ -346,7 +347,7 @@ double predict_warp_specialized(GemmRecipe const& recipe, CanonicalGemm const& f
   // Measured including a fill of counters (2.5 us), which flags do not need.
   constexpr double slot_seconds = 0.12e-6, slot_rate = 97e9, handed_on = 2.6e-6;
   double const slot = slot_seconds + block / ck * size_of(recipe.sum) / slot_rate;
-  double combine = recipe.splits > 1 ? handed_on + splits * slot : 0;
+  double combine = p.partition == Partition::split_k && recipe.splits > 1 ? handed_on + splits * slot : 0;
   // Not measured: if ranges are longer than a tile, partial sums are ready before they are needed.
   if (streams) {
     double const added = std::max(1.0, std::ceil(all_resident / recipe.streamed));

@@ -118,7 +118,7 @@ class WindowSearch {
                              device_.gpu.shared_bytes_per_block);
     if (!sentence.empty()) return refuse(sentence);
     for (KPartition const& k_partition :
-         partitions_worth_trying(recipe, form, device_.gpu, policy_.partition, !emulated() && is_one()))
+         partitions_worth_trying(recipe, form, device_.gpu, {policy_.partition, !emulated() && is_one()}))
       for (bool const together : {false, true}) try_partition(recipe, k_partition, together);
   }
 

@@ -34,9 +34,8 @@ GemmPolicy policy_in_emulator(GemmRecipe const& recipe, DataType type) {
   Multiply const simple = is_int8(type)                 ? Multiply::dp4a
                           : recipe.sum == DataType::f16 ? Multiply::half2
                                                         : Multiply::fma;
-  return emulator::emulated_policy(
-      p.main_loop, tensor_cores ? p.multiply : simple, size_of(type),
-      p.partition == Partition::stream_k ? Partition::stream_k : Partition::split_k);
+  return emulator::emulated_policy(p.main_loop, tensor_cores ? p.multiply : simple, size_of(type),
+                                   p.partition == Partition::tiles ? Partition::split_k : p.partition);
 }
 
 int width_in_emulator(GemmRecipe const& recipe, DataType type, bool deep) {
@@ -100,7 +99,13 @@ program::KernelSpec product_kernel(CanonicalGemm const& form, GemmRecipe const& 
   kernel.headers.insert(kernel.headers.end(), parts.headers.begin(), parts.headers.end());
   if (form.identity) return kernel;
   kernel.label = expression.text();
-  kernel.declarations = fmt::format(
+  kernel.declarations = epilogue_declarations(form, expression);
+  return kernel;
+}
+
+std::string epilogue_declarations(CanonicalGemm const& form, epilogue::Expression const& expression) {
+  if (form.identity) return {};
+  return fmt::format(
       "struct ComposedFunction {{\n"
       "using Real = {};\n"
       "static constexpr int scalars = {};\n"
@@ -108,7 +113,6 @@ program::KernelSpec product_kernel(CanonicalGemm const& form, GemmRecipe const& 
       "store) {{\n"
       "{}}}\n}};\n",
       name_of(form.evaluation), expression.scalars().size(), epilogue::to_cuda(expression));
-  return kernel;
 }
 
 program::KernelSpec emulated_product_kernel(GemmRecipe const& recipe, DataType a, DataType b,

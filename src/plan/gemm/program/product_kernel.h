@@ -28,6 +28,8 @@ struct ProductKernelTraits {
 };
 
 std::string epilogue_text(CanonicalGemm const& form);
+// Declares the function that epilogue_text() names.
+std::string epilogue_declarations(CanonicalGemm const& form, epilogue::Expression const& expression);
 // `maps`: the type of the maps through which TMA stores, if it is not TensorDestination's own.
 std::string destination_text(CanonicalGemm const& form, GemmRecipe const& recipe,
                              std::string const& maps = {});

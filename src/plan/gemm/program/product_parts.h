@@ -13,9 +13,9 @@ class ElementEpilogue;
 namespace cosmati::plan {
 
 struct HostProductEpilogue {
-  reference::ElementEpilogue const* expression = nullptr;
-  TensorDescription const* source = nullptr;  // of c; null: the expression has none
-  void const* source_data = nullptr;          // or an array of pointers
+  reference::ElementEpilogue const* expression = nullptr;  // null: the identity
+  TensorDescription const* source = nullptr;               // of c; null: the expression has none
+  void const* source_data = nullptr;                       // or an array of pointers
   bool swapped = false;
   bool by_pointers = false;
 };

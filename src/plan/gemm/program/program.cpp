@@ -11,8 +11,10 @@
 #include "src/plan/gemm/parameters.h"
 #include "src/plan/gemm/program/passes.h"
 #include "src/plan/gemm/program/product_kernel.h"
+#include "src/plan/gemm/program/sum_of_parts_launch.h"
 #include "src/plan/gemm/program/tensor_maps.h"
 #include "src/plan/gemm/repack.h"
+#include "src/plan/gemm/sum_of_parts.h"
 #include "src/program/execute.h"
 #include "src/program/launch_tag.h"
 
@@ -48,7 +50,11 @@ struct ProductLaunch {
   std::size_t scalars = 0;  // in the expression
 
   void* c(program::Run const& run) const { return source.present() ? run.tensors[2] : nullptr; }
-  void* d(program::Run const& run) const { return run.tensors[source.present() ? 3 : 2]; }
+  void* d(program::Run const& run) const {
+    return adds_parts(recipe) ? run.workspace : run.tensors[source.present() ? 3 : 2];
+  }
+  // The matrices of the kernel's result, parts of k included.
+  Index results() const { return form.batch * (adds_parts(recipe) ? recipe.splits : 1); }
   arch::TensorMapOfDevice* maps(program::Run const& run, int number) const {
     return maps_at(run.workspace + recipe.map_offset) + number * form.batch;
   }
@@ -78,7 +84,7 @@ struct ProductLaunch {
     to = matrix_arguments(form.d, d(run), form.by_pointers);
   }
   void fill_result(TensorArguments& to, program::Run const& run) const {
-    to.map = run.encode(tensor_of_result(d(run), form.batch));
+    to.map = run.encode(tensor_of_result(d(run), results()));
   }
   void fill_result(TensorMapArray& to, program::Run const& run) const { to.maps = maps(run, 2); }
   void fill_result(HostProductDestination& to, program::Run const& run) const {
@@ -95,8 +101,8 @@ struct ProductLaunch {
     fill(to.b, b, run);
     fill_result(to.d, run);
     if constexpr (std::is_same_v<decltype(to.epilogue), HostProductEpilogue>)
-      to.epilogue = {run.epilogue, form.c.present ? &source : nullptr, c(run), form.swapped,
-                     form.by_pointers};
+      to.epilogue = {adds_parts(recipe) ? nullptr : run.epilogue, form.c.present ? &source : nullptr, c(run),
+                     form.swapped, form.by_pointers};
     else
       fill_epilogue(to.epilogue, form, scalars, run, c(run));
     to.schedule = schedule_of(recipe, run.workspace);
@@ -124,7 +130,8 @@ class ProductProgram {
   explicit ProductProgram(Plan<Problem> const& plan)
       : plan_(plan),
         recipe_(plan.recipe),
-        form_(canonical(plan.problem, recipe_.swapped)),
+        given_(canonical(plan.problem, recipe_.swapped)),
+        form_(kernel_form(given_, recipe_.policy.partition)),
         emulated_(plan.device.backend == Backend::emulator),
         specialized_(recipe_.policy.main_loop == MainLoop::warp_specialized) {}
 
@@ -134,14 +141,18 @@ class ProductProgram {
     launch.a = {form_.a, {form_.swapped ? 1u : 0u}, form_.m, recipe_.a, {}, 0};
     launch.b = {form_.b, {form_.swapped ? 0u : 1u}, form_.n, recipe_.b, {}, 1};
     if (emulated_) widen(launch);
+    if (adds_parts(recipe_)) recipe_.result_width = form_.d.width;
     launch.recipe = recipe_;
-    launch.scalars = plan_.problem.epilogue.expression.scalars().size();
+    launch.scalars = scalars();
     launch.source = plan_.problem.c;
-    launch.result = plan_.problem.d.type;
+    launch.result = form_.d.type;
     if (specialized_) specialize(launch);
     launch.form = form_;
     program_.main = add_kernel(program_, kernel());
-    if (form_.m > 0 && form_.n > 0 && form_.batch > 0) add_launches(std::move(launch));
+    if (form_.m > 0 && form_.n > 0 && form_.batch > 0) {
+      add_launches(std::move(launch));
+      if (adds_parts(recipe_)) append_sum_of_parts(program_, plan_, given_);
+    }
     return std::move(program_);
   }
 
@@ -190,7 +201,6 @@ class ProductProgram {
       return SourceTraits{operand.type, access.along, access.width, specialized_ && !access.by_threads, maps}
           .print();
     };
-    std::size_t const scalars = plan_.problem.epilogue.expression.scalars().size();
     program::KernelSpec kernel =
         product_kernel(form_, recipe_, plan_.problem.epilogue.expression,
                        {.a = source(form_.a, recipe_.a),
@@ -198,7 +208,7 @@ class ProductProgram {
                         .epilogue = epilogue_text(form_),
                         .destination = destination_text(form_, recipe_, maps),
                         .parameter_bytes = with_product_parameters(
-                            false, recipe_, form_, scalars,
+                            false, recipe_, form_, scalars(),
                             []<class Parameters>(Parameters const&) { return sizeof(Parameters); })});
     kernel.keeps_roundings = plan_.batch_invariant;
     return kernel;
@@ -235,9 +245,12 @@ class ProductProgram {
     });
   }
 
+  std::size_t scalars() const { return plan_.problem.epilogue.expression.scalars().size(); }
+
   Plan<Problem> const& plan_;
   GemmRecipe recipe_;
-  CanonicalGemm form_;  // after copies
+  CanonicalGemm given_;
+  CanonicalGemm form_;  // of the main kernel, after copies
   bool emulated_, specialized_;
   emulator::KernelTypes types_{};  // of the emulator's kernel
   program::Program program_;

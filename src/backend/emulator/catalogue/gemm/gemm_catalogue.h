@@ -32,6 +32,7 @@ struct HostEpilogue {
   };
   template <int count>
   static void apply(Tile const& tile, int m, int n, int valid, double (&value)[count]) {
+    if (tile.arguments.expression == nullptr) return;
     for (int i = 0; i < std::min(valid, count); ++i) {
       reference::Position at{tile.batch, tile.first_m + m, tile.first_n + n + i};
       if (tile.arguments.swapped) std::swap(at[1], at[2]);

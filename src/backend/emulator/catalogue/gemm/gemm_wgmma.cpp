@@ -1,5 +1,6 @@
 // The emulator's matrix products by wgmma.
 #include "src/backend/emulator/catalogue/gemm/gemm_wgmma.h"
+#include "cosmati/gemm/sum_of_parts.h"
 
 namespace cosmati::emulator {
 namespace {
@@ -31,11 +32,21 @@ void add_by_threads(KernelTable& table) {
   add<StridedSource<Element, a, width>, StridedSource<Element, depth, width>, f32>(table);
 }
 
+template <int groups>
+void add_sum_of_parts(KernelTable& table) {
+  using Traits = SumOfPartsTraits<f32, HostEpilogue, HostDestination, groups>;
+  add_kernel<&sum_of_parts_kernel<Traits>, typename Traits::Params>(
+      table, "sum_of_parts_kernel",
+      "SumOfPartsTraits<f32, HostEpilogue, HostDestination, " + std::to_string(groups) + ">");
+}
+
 }  // namespace
 
 void add_gemm_wgmma(KernelTable& table) {
   add_any<f16>(table), add_any<bf16>(table), add_any<bf16, Partition::stream_k>(table);
-  add_any<f16, Partition::split_k, f16>(table);
+  add_any<f16, Partition::split_k, f16>(table), add_any<bf16, Partition::split_k_parallel>(table);
+  add_sum_of_parts<1>(table), add_sum_of_parts<2>(table), add_sum_of_parts<4>(table);
+  add_sum_of_parts<8>(table);
   add_deep<s8, s8, s32>(table), add_deep<s8, u8, s32>(table);
   add_deep<u8, s8, s32>(table), add_deep<u8, u8, s32>(table);
   add_deep<e4m3, e4m3, f32>(table), add_deep<e4m3, e5m2, f32>(table);

@@ -1,0 +1,56 @@
+// The layout of the parts of a split-K product, and the predicted time of adding them.
+#include "src/plan/gemm/sum_of_parts.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace cosmati::plan {
+namespace {
+
+constexpr Index unit = 4;  // elements of 16 bytes
+
+Index pitch_of_parts(CanonicalGemm const& form) { return (form.n + unit - 1) / unit * unit; }
+
+}  // namespace
+
+CanonicalGemm kernel_form(CanonicalGemm const& form, Partition partition) {
+  if (partition != Partition::split_k_parallel) return form;
+  CanonicalGemm parts = form;
+  parts.d = {};
+  parts.d.type = form.sum == DataType::s32 ? DataType::s32 : DataType::f32;
+  parts.d.row_stride = pitch_of_parts(form);
+  parts.d.column_stride = 1;
+  parts.d.batch_stride = form.m * parts.d.row_stride;
+  parts.d.alignment = 256;
+  parts.d.width = static_cast<int>(unit);
+  parts.d.present = true;
+  parts.c = {};
+  parts.operands.clear();
+  parts.stores.clear();
+  parts.identity = true;
+  parts.evaluation = parts.d.type;
+  return parts;
+}
+
+std::size_t bytes_of_parts(CanonicalGemm const& form, int splits) {
+  return static_cast<std::size_t>(form.batch * splits * form.m * pitch_of_parts(form)) * 4;
+}
+
+SumOfPartsBlock sum_of_parts_block(GemmRecipe const& recipe) {
+  constexpr int parts_of_thread = 8;
+  SumOfPartsBlock block;
+  while (block.groups < 8 && recipe.splits > parts_of_thread * block.groups) block.groups *= 2;
+  return block;
+}
+
+double predict_sum_of_parts(GemmRecipe const& recipe, CanonicalGemm const& form, Gpu const& gpu) {
+  if (!adds_parts(recipe)) return 0;
+  // Predicted, not measured: the kernel is launched while the main one runs, loads parts mostly from the L2
+  // cache, eight at a time, and stores the result.
+  constexpr double launch_seconds = 1.5e-6, latency_seconds = 0.8e-6, parts_at_once = 8;
+  double const rounds = std::ceil(recipe.splits / (parts_at_once * sum_of_parts_block(recipe).groups));
+  double const bytes = static_cast<double>(bytes_of_parts(form, recipe.splits));
+  return launch_seconds + rounds * latency_seconds + bytes / (0.9 * gpu.memory_bytes_per_second);
+}
+
+}  // namespace cosmati::plan

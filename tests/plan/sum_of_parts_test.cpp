@@ -1,0 +1,100 @@
+// Plans of split-K in parallel: a product whose results are the parts, and the kernel that adds them.
+#include "src/plan/gemm/sum_of_parts.h"
+
+#include <gtest/gtest.h>
+
+#include "src/plan/gemm/program/program.h"
+#include "src/plan/gemm/tuning.h"
+#include "src/plan/gemm/tuning_candidates.h"
+#include "tests/plan/gemm_problem.h"
+
+namespace cosmati {
+namespace {
+
+using testing::gpu_device;
+using testing::product;
+
+Plan<GemmProblem> plan_of(GemmProblem const& problem, std::string const& policy,
+                          std::size_t most = ~std::size_t{0}) {
+  PlanOptions options;
+  options.policy = policy;
+  options.kernel = "warp_specialized";
+  options.max_workspace = most;
+  return make_plan(problem, gpu_device("h200"), options);
+}
+std::string complaint(GemmProblem const& problem, std::string const& policy,
+                      std::size_t most = ~std::size_t{0}) {
+  try {
+    (void)plan_of(problem, policy, most);
+  } catch (Error const& error) {
+    return error.what();
+  }
+  return "accepted";
+}
+#define EXPECT_HAS(text, part) EXPECT_NE((text).find(part), std::string::npos) << (text)
+
+TEST(SumOfParts, PartsFillTheMultiprocessors) {
+  GemmProblem const problem = product(DataType::bf16, DataType::bf16, 250, 256, 131072, "tn");
+  auto const plan = plan_of(problem, "medium,partition=split_k_parallel");  // 4 tiles
+  EXPECT_EQ(plan.recipe.splits % 33, 0);
+  EXPECT_EQ(plan.recipe.flag_bytes, 0u);
+  EXPECT_EQ(plan.recipe.partial_bytes,
+            static_cast<std::size_t>(plan.recipe.splits) * 256 * 252 * 4);  // d is transposed
+  EXPECT_EQ(plan.workspace_bytes, plan.recipe.partial_bytes);
+  EXPECT_HAS(to_string(plan.recipe), "splits, added by another kernel");
+  EXPECT_EQ(plan.recipe.policy.epilogue, EpilogueSchedule::staged);  // rows of 250 floats
+}
+
+TEST(SumOfParts, TheEpilogueIsThatOfTheSecondKernel) {
+  GemmProblem const problem =
+      product(DataType::bf16, DataType::bf16, 256, 256, 65536, "tn", "gelu(acc + bias[n])");
+  program::Program const program = plan::program_of(plan_of(problem, "medium,partition=split_k_parallel"));
+  ASSERT_EQ(program.kernels.size(), 2u);
+  ASSERT_EQ(program.steps.size(), 2u);
+  std::string const main = program::text_of(program.kernels[program.main]);
+  EXPECT_EQ(program.main, 0u);
+  EXPECT_HAS(main, "IdentityEpilogue<f32>");
+  EXPECT_HAS(main, "TensorDestination<f32>");
+  EXPECT_EQ(main.find("ComposedFunction"), std::string::npos) << main;
+  std::string const sum = program::text_of(program.kernels[1]);
+  EXPECT_HAS(sum, "SumOfPartsTraits<f32, ExpressionEpilogue<ComposedFunction, ");
+  EXPECT_HAS(sum, "StridedDestination<bf16, 8>");
+  EXPECT_TRUE(program.kernels[1].starts_early);
+  GemmProblem integers = product(DataType::s8, DataType::s32, 256, 256, 65536, "tn");
+  EXPECT_HAS(
+      program::text_of(plan::program_of(plan_of(integers, "medium,partition=split_k_parallel")).kernels[1]),
+      "SumOfPartsTraits<s32, IdentityEpilogue<s32>, ");
+}
+
+TEST(SumOfParts, RefusalsGiveTheReason) {
+  GemmProblem problem = product(DataType::bf16, DataType::bf16, 256, 256, 65536, "tn");
+  EXPECT_HAS(complaint(problem, "medium,partition=split_k_parallel", 1000),
+             "bytes of workspace; at most 1000");
+  EXPECT_HAS(complaint(product(DataType::bf16, DataType::bf16, 256, 256, 64, "tn"),
+                       "medium,partition=split_k_parallel"),
+             "with at least 2 steps of k");
+  problem.by_pointers = true;
+  EXPECT_HAS(complaint(problem, "medium,partition=split_k_parallel"), "not for pointers");
+}
+
+TEST(SumOfParts, ALineOfATuningFileTellsIt) {
+  GemmProblem const problem = product(DataType::bf16, DataType::bf16, 256, 256, 65536, "tn");
+  auto const plan = plan_of(problem, "medium,partition=split_k_parallel");
+  TuningLine const line =
+      plan::line_of(problem, gpu_device("h200").gpu, "", plan.recipe.policy, plan.recipe.splits);
+  EXPECT_HAS(line.policy, ",partition=split_k_parallel");
+  auto const candidate = plan::tuning_candidate_of(problem, gpu_device("h200"), {}, line);
+  ASSERT_EQ(candidate.size(), 1u);
+  EXPECT_HAS(candidate[0].recipe, "added by another kernel");
+}
+
+TEST(SumOfParts, GroupsOfABlockFollowTheParts) {
+  GemmRecipe recipe;
+  for (auto const& [splits, groups] : {std::pair{2, 1}, {8, 1}, {9, 2}, {33, 8}, {500, 8}}) {
+    recipe.splits = splits;
+    EXPECT_EQ(plan::sum_of_parts_block(recipe).groups, groups) << splits;
+  }
+}
+
+}  // namespace
+}  // namespace cosmati
