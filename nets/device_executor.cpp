@@ -17,6 +17,11 @@ namespace {
 // ten microseconds.
 constexpr std::size_t bucket_bytes = std::size_t{1} << 16;
 
+// An input is byte * scale + shift.
+std::pair<double, double> scale_and_shift(PixelStatistics const& statistics) {
+  return {1 / (255 * statistics.deviation), -statistics.mean / statistics.deviation};
+}
+
 // The array of one step among those of others: guarantees no alignment beyond its elements'.
 TensorDescription part_of_many(DataType type, Index count) {
   TensorDescription result = describe(type, Shape(count));
@@ -61,8 +66,7 @@ Batch::Batch(Assignment const& assignment, bool training, Resident const& images
   problem.x = images.description;
   problem.order = part_of_many(DataType::s32, size);
   problem.y = describe(network_->input().type, Shape(size, images.description.extent(1)));
-  problem.scale = 1 / (255 * assignment.statistics.deviation);
-  problem.shift = -assignment.statistics.mean / assignment.statistics.deviation;
+  std::tie(problem.scale, problem.shift) = scale_and_shift(assignment.statistics);
   gather_ = cosmati::prepare(make_plan(problem, assignment.device));
   network_->prepare();
 }
@@ -108,8 +112,12 @@ DeviceExecutor::DeviceExecutor(Assignment const& assignment, Membership const& m
     bucket_starts_ = bucket_starts(assignment_, *network);
     classes_ = network->classes();
   }
+  bool const alone = membership_.of == 1 && membership_.sums == nullptr;
+  if (alone && assignment_.one_kernel)
+    network_ = assignment_.make(device_context(assignment_, false), 1)->compose();
   for (Index const size : {std::min(assignment_.batch, count), count % assignment_.batch})
-    if (auto const [first, last] = share(size); last > first) training_batch(last - first);
+    if (auto const [first, last] = share(size); last > first && fused(size) == nullptr)
+      training_batch(last - first);
 }
 
 void DeviceExecutor::warm_up() {
@@ -244,7 +252,10 @@ Index DeviceExecutor::advance() {
   auto const at = static_cast<std::size_t>(enqueued_);
   queue_.upload(rows_.data(), host_rows_.as<std::byte>() + at * row_bytes_,
                 static_cast<std::size_t>(steps) * row_bytes_);
-  recording(size, steps).put(queue_);
+  if (FusedTraining* const training = fused(size))
+    run_fused(*training, steps);
+  else
+    recording(size, steps).put(queue_);
   queue_.download(host_losses_.as<float>() + at, recorded_losses_.data(),
                   static_cast<std::size_t>(steps) * sizeof(float));
   enqueued_ += steps;
@@ -398,6 +409,33 @@ Recording const& DeviceExecutor::recording(Index size, Index steps) {
              membership_.sums->sum(static_cast<float*>(recorded_losses_.data()),
                                    static_cast<std::size_t>(steps), weight(size), stream);
          });
+}
+
+FusedTraining* DeviceExecutor::fused(Index size) {
+  auto const known = fused_.find(size);
+  if (known != fused_.end()) return known->second.get();
+  FusedPlan const plan = plan_fused(network_, size, assignment_.optimizer, assignment_.device);
+  auto& training = fused_[size];
+  if (plan.refusal.empty()) training = std::make_unique<FusedTraining>(plan);
+  return training.get();
+}
+
+void DeviceExecutor::run_fused(FusedTraining& training, Index steps) {
+  FusedTrainingArguments arguments;
+  arguments.pixels = static_cast<unsigned char const*>(resident(*assignment_.data).pixels.data());
+  auto const [scale, shift] = scale_and_shift(assignment_.statistics);
+  arguments.scale = static_cast<float>(scale);
+  arguments.shift = static_cast<float>(shift);
+  arguments.rows = static_cast<unsigned char const*>(rows_.data());
+  arguments.row_bytes = static_cast<Index>(row_bytes_);
+  arguments.labels_at = static_cast<int>(batch_bytes_);
+  arguments.numbers_at = static_cast<int>(2 * batch_bytes_);
+  arguments.steps = static_cast<int>(steps);
+  arguments.values = values();
+  arguments.velocity = static_cast<float*>(states_[0].data());
+  if (states_.size() > 1) arguments.second = static_cast<float*>(states_[1].data());
+  arguments.losses = static_cast<float*>(recorded_losses_.data());
+  training.run(arguments, queue_);
 }
 
 Context device_context(Assignment const& assignment, bool training) {

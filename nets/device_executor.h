@@ -12,6 +12,7 @@
 
 #include "cosmati/ops/elementwise.h"
 #include "cosmati/ops/elementwise_expression.h"
+#include "cosmati/ops/fused_training.h"
 #include "cosmati/ops/gather.h"
 #include "cosmati/ops/queue.h"
 #include "nets/executor.h"
@@ -91,6 +92,9 @@ class DeviceExecutor final : public Executor {
   // The part of a step of a batch of `size` whose images, labels and numbers are in row `row`.
   void step(Index size, Index row, Stream stream);
   Recording const& recording(Index size, Index steps);
+  // The kernel that trains batches of `size` images; null: layers, one after another.
+  FusedTraining* fused(Index size);
+  void run_fused(FusedTraining& training, Index steps);
 
   Assignment assignment_;
   Membership membership_;
@@ -121,6 +125,8 @@ class DeviceExecutor final : public Executor {
   HostMemory copies_;                                        // of values and states, for their fingerprint
   std::optional<std::uint64_t> fingerprint_;                 // of their current state
   std::map<std::pair<Index, Index>, Recording> recordings_;  // by batch and steps
+  FusedNetwork network_;                                     // without layers: layer by layer
+  std::map<Index, std::unique_ptr<FusedTraining>> fused_;    // by batch
   Epoch epoch_;                               // first and loss_sum: of the steps whose losses were read
   Index next_ = 0, enqueued_ = 0, read_ = 0;  // image; steps since begin()
 };

@@ -37,6 +37,7 @@ struct Assignment {
   Index batch = 0;
   OptimizerProblem optimizer = {};  // without tensors
   LossScale loss_scale = {};        // if the type is f16
+  bool one_kernel = true;           // trains many steps by one kernel, if the network and the device allow it
   // Processes that share each batch, all with the same assignment; null: only this one.
   parallel::ProcessGroup* group = nullptr;
   std::vector<Device> others = {};  // of this process; they share each batch with `device`

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "cosmati/ops/fused_training.h"
 #include "nets/executor.h"
 #include "nets/replicas.h"
 #include "src/backend/cpu/runtime/parallel.h"
@@ -106,6 +107,13 @@ bool on_host_threads(Assignment const& assignment) {
   Backend const backend = assignment.device.backend;
   return (backend == Backend::cpu || backend == Backend::reference) && assignment.type == DataType::f32;
 }
+
+std::string explain_on_device(Assignment const& assignment) {
+  auto const network = assignment.make(device_context(assignment, true), assignment.batch);
+  FusedPlan const plan =
+      plan_fused(network->compose(), assignment.batch, assignment.optimizer, assignment.device);
+  return network->explain() + "one device alone: " + plan.text() + "\n";
+}
 }  // namespace
 
 std::unique_ptr<Executor> make_executor(Assignment const& assignment) {
@@ -116,8 +124,7 @@ std::unique_ptr<Executor> make_executor(Assignment const& assignment) {
 }
 
 std::string explain(Assignment const& assignment) {
-  if (!on_host_threads(assignment))
-    return assignment.make(device_context(assignment, true), assignment.batch)->explain();
+  if (!on_host_threads(assignment)) return explain_on_device(assignment);
   return std::to_string(assignment.device.threads) + " threads share each batch of " +
          std::to_string(assignment.batch) + " images, in micro-batches of this size:\n" +
          assignment.make(host_context(assignment, true), micro_batch)->explain();

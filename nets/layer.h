@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "cosmati/network/shape.h"
 #include "cosmati/ops/activation.h"
 #include "nets/parameters.h"
 
@@ -127,6 +128,12 @@ class Layer : public Operations {
   virtual bool has_epilogue() const { return false; }
   void fuse_value(ActivationFunction function) { value_ = function; }
   void fuse_derivative(ActivationFunction function) { derivative_ = function; }
+  // Adds the layer with this input to a network that one kernel trains; returns false if it cannot be part of
+  // one.
+  virtual bool compose([[maybe_unused]] FusedNetwork& network, [[maybe_unused]] Parameters const& parameters,
+                       [[maybe_unused]] TensorDescription const& x) const {
+    return false;
+  }
   // Returns the bytes that forward() keeps for backward(), in memory provided by the sequence.
   virtual std::size_t saved_bytes() const { return 0; }
   void set_saved(std::byte* memory) { saved_ = memory; }
@@ -144,6 +151,8 @@ class Loss : public Operations {
   virtual std::string name() const = 0;
   virtual Index classes() const = 0;  // after plan()
   virtual void plan(Context const& context, Parameters const& parameters, TensorDescription const& x) = 0;
+  // True if it is the loss of a network that one kernel trains.
+  virtual bool composes() const { return false; }
   // Returns the bytes of scratch memory of the loss, provided by the sequence.
   virtual std::size_t scratch_bytes() const { return 0; }
   void set_scratch(std::byte* memory) { scratch_ = memory; }

@@ -36,6 +36,8 @@ class ConvolutionLayer final : public Layer {
   void backward(Pass const& pass, void const* x, void const* dy, void* dx) override;
   bool has_epilogue() const override { return true; }
   int first_parameter() const override { return weight_; }
+  bool compose(FusedNetwork& network, Parameters const& parameters,
+               TensorDescription const& x) const override;
 
  private:
   std::string name_;
@@ -60,6 +62,8 @@ class PoolingLayer final : public Layer {
                          TensorDescription const& x) override;
   void forward(Pass const& pass, void const* x, void* y) override;
   void backward(Pass const& pass, void const* x, void const* dy, void* dx) override;
+  bool compose(FusedNetwork& network, Parameters const& parameters,
+               TensorDescription const& x) const override;
 
  private:
   PoolingMode mode_;
@@ -80,6 +84,8 @@ class ActivationLayer final : public Layer {
   // relu's derivative follows from its result.
   bool in_place() const override { return function_ == ActivationFunction::relu; }
   std::optional<ActivationFunction> activation() const override { return function_; }
+  bool compose(FusedNetwork& network, Parameters const& parameters,
+               TensorDescription const& x) const override;
 
  private:
   ActivationFunction function_;
@@ -99,6 +105,8 @@ class FullyConnectedLayer final : public Layer {
   void backward(Pass const& pass, void const* x, void const* dy, void* dx) override;
   bool has_epilogue() const override { return true; }
   int first_parameter() const override { return weight_; }
+  bool compose(FusedNetwork& network, Parameters const& parameters,
+               TensorDescription const& x) const override;
 
  private:
   std::string name_;
@@ -139,6 +147,7 @@ class SoftmaxLoss final : public Loss {
   void scores(Pass const& pass, void const* x, float* scores) override;
   void loss(Pass const& pass, void const* x, int const* labels, float* loss, void* dx) override;
   std::size_t scratch_bytes() const override { return widened_.bytes(); }
+  bool composes() const override { return true; }
 
  private:
   Index classes_ = 0;

@@ -147,6 +147,14 @@ std::vector<Index> Sequence::gradient_starts() const {
   return starts;
 }
 
+FusedNetwork Sequence::compose() const {
+  FusedNetwork network;
+  bool fits = !context_.narrow() && context_.format == TensorFormat::nchw && network_.loss->composes();
+  for (std::size_t i = 0; fits && i < network_.layers.size(); ++i)
+    fits = network_.layers[i]->compose(network, parameters_, description_[i]);
+  return fits ? network : FusedNetwork();
+}
+
 std::string Sequence::explain() const {
   auto const line = [](std::string const& what, std::string const& result, Block const& block,
                        std::vector<std::string> const& kernels) {

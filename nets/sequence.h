@@ -64,6 +64,9 @@ class Sequence {
   // Returns the arguments of the calls of Ready, in order.
   std::vector<Index> gradient_starts() const;
 
+  // Returns the network for one kernel that trains it; without layers if a layer or the loss cannot be part
+  // of one.
+  FusedNetwork compose() const;
   // Returns a table of the layers: what they compute, by which kernels, and where in the sequence's memory
   // they write.
   std::string explain() const;

@@ -23,6 +23,7 @@ TILE = ARCH | {"include/cosmati/tile"}
 GEMM = TILE | {"include/cosmati/gemm"}
 CONV = GEMM | {"include/cosmati/conv"}
 PRIMITIVE = ARCH | {"include/cosmati/primitive"}
+NETWORK = PRIMITIVE | {"include/cosmati/network"}
 EPILOGUE = CORE | {"include/cosmati/epilogue"}
 OPS = EPILOGUE | {"include/cosmati/ops", "shared"}  # shared: see is_shared()
 PLAN = OPS | {"src/program", "src/plan", "src/ops"}
@@ -35,6 +36,7 @@ MAY_INCLUDE = {
     "include/cosmati/gemm": GEMM,
     "include/cosmati/conv": CONV,
     "include/cosmati/primitive": PRIMITIVE,
+    "include/cosmati/network": NETWORK,
     "include/cosmati/epilogue": EPILOGUE | {"include/cosmati/ops/error.h"},
     "include/cosmati/ops": OPS,
     "reference": OPS | {"reference"},
@@ -48,7 +50,7 @@ MAY_INCLUDE = {
     "src/plan": PLAN | {"src/io"},
     "src/backend": PLAN | {"src/backend"},
     "src/backend/cuda": PLAN | {"src/backend", "src/jit"},
-    "src/backend/emulator": PLAN | CONV | PRIMITIVE | {"src/backend", "reference"},
+    "src/backend/emulator": PLAN | CONV | NETWORK | {"src/backend", "reference"},
     "src/c_api": OPS | {"include/cosmati.h", "src/c_api", "src/io", "src/ops"},
     "src/parallel": OPS | {"src/parallel", "src/ops", "src/backend/cuda/driver"},
     "nets": OPS | {"nets", "src/io", "src/ops", "src/backend/cpu/runtime", "src/parallel"},
@@ -61,7 +63,7 @@ MAY_INCLUDE = {
 }
 # Folders whose files reach none of the others through any header.
 APART = {"src/program": ("src/plan", "src/candidates", "src/backend"), "src/plan": ("src/candidates", "src/backend")}
-STANDARD_LIBRARY_FREE = tuple("include/cosmati/" + folder for folder in ("core", "arch", "tile", "gemm", "conv", "primitive"))  # device headers
+STANDARD_LIBRARY_FREE = tuple("include/cosmati/" + folder for folder in ("core", "arch", "tile", "gemm", "conv", "primitive", "network"))  # device headers
 BUILT = ("src/", "nets/", "reference/", "cli/")  # by g++ with all warnings
 # Includes that the precompiled headers (cmake/precompiled.cmake) would hide: a file that uses these names must include
 # the header, directly or through one of our headers.

@@ -69,6 +69,7 @@ struct LaunchAttribute {  // CUlaunchAttribute
   unsigned padding = 0;
   alignas(8) int value[16] = {};
 };
+constexpr unsigned launch_attribute_together = 2;     // CU_LAUNCH_ATTRIBUTE_COOPERATIVE
 constexpr unsigned launch_attribute_cluster = 4;      // CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION
 constexpr unsigned launch_attribute_early_start = 6;  // CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION
 struct LaunchConfiguration {                          // CUlaunchConfig

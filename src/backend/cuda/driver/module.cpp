@@ -102,7 +102,7 @@ void Function::launch(Blocks grid, unsigned threads, unsigned shared_bytes, void
                                              in_buffer ? extra : nullptr);
   } else if (driver().cuLaunchKernelEx.present()) {
     LaunchAttribute attribute;
-    attribute.id = launch_attribute_early_start;
+    attribute.id = start == Start::early ? launch_attribute_early_start : launch_attribute_together;
     attribute.value[0] = 1;
     LaunchConfiguration const configuration{
         grid.x, grid.y, grid.z, threads, 1, 1, shared_bytes, handle_of(stream), &attribute, 1};

@@ -36,6 +36,7 @@ void add_gemm_group(KernelTable& table);
 void add_gemm_mma(KernelTable& table);
 void add_gemm_wgmma(KernelTable& table);
 void add_gemm_wmma(KernelTable& table);
+void add_networks(KernelTable& table);
 void add_packing(KernelTable& table);
 void add_products(KernelTable& table);
 void add_products_f32(KernelTable& table);

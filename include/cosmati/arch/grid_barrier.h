@@ -1,0 +1,50 @@
+// A barrier of all blocks of a grid, which must all be resident at the same time.
+#pragma once
+#include "cosmati/arch/thread.h"
+
+namespace cosmati::arch {
+
+// The top bit of the counter flips when the last block arrives: block 0 adds what the other blocks, which add
+// 1, lack. The counter is zero before the first barrier of all launches, and needs no reset between them.
+COSMATI_DEVICE unsigned grid_arrival() {
+  return block_x() == 0 ? 0x80000000u - static_cast<unsigned>(grid_x() - 1) : 1u;
+}
+
+// Writes of all threads of the grid before the barrier are visible to all of them after it: the barriers of
+// the block order the accesses of its threads with those of thread 0, which releases and acquires.
+#if defined(__CUDACC__)
+COSMATI_DEVICE void grid_barrier(unsigned* counter) {
+  block_barrier();
+  if (thread() == 0) {
+    unsigned before, now;
+    asm volatile("atom.add.acq_rel.gpu.global.u32 %0, [%1], %2;"
+                 : "=r"(before)
+                 : "l"(counter), "r"(grid_arrival())
+                 : "memory");
+    do {
+      asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(now) : "l"(counter) : "memory");
+    } while (((before ^ now) & 0x80000000u) == 0);
+  }
+  block_barrier();
+}
+#else
+COSMATI_DEVICE void grid_barrier(unsigned* counter) {
+  block_barrier();
+  if (thread() == 0) {
+    struct Awaited {
+      unsigned* counter;
+      unsigned before;
+    } awaited{counter, __atomic_fetch_add(counter, grid_arrival(), __ATOMIC_ACQ_REL)};
+    emulator::wait(
+        "the barrier of the grid",
+        [](void* context) {
+          Awaited const& it = *static_cast<Awaited*>(context);
+          return ((it.before ^ __atomic_load_n(it.counter, __ATOMIC_ACQUIRE)) & 0x80000000u) != 0;
+        },
+        &awaited);
+  }
+  block_barrier();
+}
+#endif
+
+}  // namespace cosmati::arch

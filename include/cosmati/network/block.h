@@ -1,0 +1,94 @@
+// What the layers of a fused network have in common: addresses in the block's shared memory, functions, sums
+// over lanes.
+#pragma once
+#include "cosmati/arch/arithmetic.h"
+#include "cosmati/arch/memory.h"
+#include "cosmati/arch/thread.h"
+#include "cosmati/network/shape.h"
+#include "cosmati/primitive/math.h"
+
+namespace cosmati {
+
+using Four = Vector<float, 4>;
+
+template <FusedFunction function>
+COSMATI_DEVICE float fused_value(float x) {
+  if constexpr (function == FusedFunction::relu) return x > 0 ? x : 0.0f;
+  if constexpr (function == FusedFunction::sigmoid) return 1.0f / (1.0f + exponential(-x));
+  // 1.7159 tanh(2x/3), by tanh(z) = 1 - 2 / (exp(2z) + 1)
+  if constexpr (function == FusedFunction::scaled_tanh)
+    return 1.7159f - 3.4318f / (exponential(x * (4.0f / 3.0f)) + 1.0f);
+  return x;
+}
+
+// The gradient of x from that of f(x) = y.
+template <FusedFunction function>
+COSMATI_DEVICE float fused_derivative(float gradient, float y) {
+  if constexpr (function == FusedFunction::relu) return y > 0 ? gradient : 0.0f;
+  if constexpr (function == FusedFunction::sigmoid) return gradient * y * (1.0f - y);
+  if constexpr (function == FusedFunction::scaled_tanh)
+    return gradient * (2.0f / 3.0f) * (1.7159f - y * y / 1.7159f);
+  return gradient;
+}
+
+#if defined(__CUDACC__)
+COSMATI_DEVICE float square_root(float x) { return sqrtf(x); }
+#else
+COSMATI_DEVICE float square_root(float x) { return __builtin_sqrtf(x); }
+#endif
+
+// The sum over groups of `lanes` adjacent lanes, in each of them; called by all lanes of the warp.
+template <int lanes>
+COSMATI_DEVICE float sum_of_lanes(float value) {
+  COSMATI_UNROLL
+  for (int mask = lanes / 2; mask > 0; mask /= 2) value += arch::exchange(value, mask);
+  return value;
+}
+
+// The block's shared memory. Images are numbered from 0 to network.images - 1.
+template <FusedNetwork network>
+struct FusedBlock {
+  static constexpr FusedLayout at = layout_of(network);
+  static constexpr int images = network.images, threads = network.threads, warps = threads / 32;
+  static_assert(threads % 32 == 0, "a block consists of full warps");
+
+  float* shared;
+
+  template <int i>
+  COSMATI_DEVICE float* value(int image) const {
+    constexpr int image_size = at.image, first = at.value[i];
+    return shared + image * image_size + first;
+  }
+  template <int i>
+  COSMATI_DEVICE float* gradient(int image) const {
+    constexpr int image_size = at.image, first = at.gradient[i];
+    return shared + image * image_size + first;
+  }
+  template <int i>
+  COSMATI_DEVICE unsigned short* positions(int image) const {
+    constexpr int image_size = at.image, first = at.positions[i];
+    return reinterpret_cast<unsigned short*>(shared + image * image_size + first);
+  }
+  // The offset in value(i) of element (channel, row, column).
+  template <int i>
+  COSMATI_DEVICE static int element(int channel, int row, int column) {
+    if constexpr (i < network.layers && network.layer[i].is_convolution()) {
+      constexpr FusedLayer layer = network.layer[i];
+      return channel * layer.plane() + (row + layer.padding) * layer.row() + column + layer.padding;
+    } else if constexpr (i == 0) {
+      constexpr FusedLayer layer = network.layer[0];
+      return (channel * layer.height + row) * layer.width + column;
+    } else {
+      constexpr FusedLayer before = network.layer[i - 1];
+      return channel * before.pixels() + row * before.columns() + column;
+    }
+  }
+  // The offset in value(i) of output e of layer i - 1, in the order of gradient(i).
+  template <int i>
+  COSMATI_DEVICE static int element_of_output(int e) {
+    constexpr FusedLayer before = network.layer[i - 1];
+    return element<i>(e / before.pixels(), e % before.pixels() / before.columns(), e % before.columns());
+  }
+};
+
+}  // namespace cosmati

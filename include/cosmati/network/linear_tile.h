@@ -1,0 +1,107 @@
+// A fully connected layer of a fused network: the block's images in shared memory, weights from global
+// memory, each read once in a pass. The gradients of the weights are products over the batch, computed by all
+// blocks (network/update.h) from the inputs and gradients that the layer saves.
+#pragma once
+#include "cosmati/network/block.h"
+
+namespace cosmati {
+
+template <FusedNetwork network, int i>
+struct LinearTile : FusedBlock<network> {
+  using Block = FusedBlock<network>;
+  using Block::at, Block::images, Block::threads, Block::warps, Block::shared;
+  static constexpr FusedLayer layer = network.layer[i];
+  static constexpr int inputs = layer.inputs(), outputs = layer.maps, fours = inputs / 4;
+  static constexpr int input_rows = at.saved_input[i], gradient_rows = at.saved_gradient[i];
+  static constexpr int scratch_at = at.scratch, parts = fused_parts(network, i);
+  static_assert(inputs % 4 == 0, "the inputs of a fully connected layer are a multiple of 4");
+
+  // Each warp computes some outputs; its lanes share the inputs.
+  COSMATI_DEVICE void forward(float const* values) const {
+    constexpr int rows = outputs >= 4 * warps ? 4 : (outputs + warps - 1) / warps;
+    int const lane = arch::thread() % 32;
+    for (int first = arch::thread() / 32 * rows; first < outputs; first += warps * rows) {
+      float sum[rows][images] = {};
+      COSMATI_UNROLL
+      for (int q = 0; q < (fours + 31) / 32 * 32; q += 32) {
+        if (q + lane >= fours) continue;
+        Four w[rows];
+        COSMATI_UNROLL
+        for (int r = 0; r < rows; ++r) {
+          int const output = first + r < outputs ? first + r : outputs - 1;
+          w[r] = arch::load<Four>(values + layer.weight + output * inputs + 4 * (q + lane));
+        }
+        COSMATI_UNROLL
+        for (int image = 0; image < images; ++image) {
+          auto const x = arch::load<Four>(this->template value<i>(image) + 4 * (q + lane));
+          COSMATI_UNROLL
+          for (int r = 0; r < rows; ++r) {
+            COSMATI_UNROLL
+            for (int j = 0; j < 4; ++j) sum[r][image] = arch::multiply_add(w[r][j], x[j], sum[r][image]);
+          }
+        }
+      }
+      COSMATI_UNROLL
+      for (int r = 0; r < rows; ++r) {
+        COSMATI_UNROLL
+        for (int image = 0; image < images; ++image) {
+          float const total = sum_of_lanes<32>(sum[r][image]);
+          int const output = first + r;
+          if (lane == (r * images + image) % 32 && output < outputs)
+            this->template value<i + 1>(image)[Block::template element_of_output<i + 1>(output)] =
+                fused_value<layer.function>(total + values[layer.bias + output]);
+        }
+      }
+    }
+  }
+
+  COSMATI_DEVICE float* partial(int part, int image) const {
+    return shared + scratch_at + (part * images + image) * inputs;
+  }
+  // The products of weights and gradients, in parts of the outputs: four inputs a thread.
+  COSMATI_DEVICE void partial_data_gradient(float const* values) const {
+    for (int task = arch::thread(); task < parts * fours; task += threads) {
+      int const four = task % fours, part = task / fours;
+      Four sum[images] = {};
+      for (int o = part; o < outputs; o += parts) {
+        auto const w = arch::load<Four>(values + layer.weight + o * inputs + 4 * four);
+        COSMATI_UNROLL
+        for (int image = 0; image < images; ++image) {
+          float const gradient = this->template gradient<i + 1>(image)[o];
+          COSMATI_UNROLL
+          for (int j = 0; j < 4; ++j) sum[image][j] = arch::multiply_add(w[j], gradient, sum[image][j]);
+        }
+      }
+      COSMATI_UNROLL
+      for (int image = 0; image < images; ++image) arch::store(partial(part, image) + 4 * four, sum[image]);
+    }
+  }
+  // gradient(i), the sums of the parts.
+  COSMATI_DEVICE void data_gradient() const {
+    constexpr FusedLayer before = network.layer[i - 1];
+    for (int task = arch::thread(); task < images * inputs; task += threads) {
+      int const e = task % inputs, image = task / inputs;
+      float sum = 0;
+      COSMATI_UNROLL
+      for (int part = 0; part < parts; ++part) sum += partial(part, image)[e];
+      this->template gradient<i>(image)[e] = fused_derivative<before.function>(
+          sum, this->template value<i>(image)[Block::template element_of_output<i>(e)]);
+    }
+  }
+
+  // Saves inputs and gradients of the images from `first` on, a row for each feature.
+  COSMATI_DEVICE void save(float* saved, int pitch, int first) const {
+    for (int e = arch::thread(); e < inputs + outputs; e += threads) {
+      bool const input = e < inputs;
+      Vector<float, images> run;
+      COSMATI_UNROLL
+      for (int image = 0; image < images; ++image)
+        run[image] =
+            input ? this->template value<i>(image)[e] : this->template gradient<i + 1>(image)[e - inputs];
+      int const row = input ? input_rows + e : gradient_rows + e - inputs;
+      arch::store_global(saved + Index{row} * pitch + first, run);
+    }
+  }
+};
+
+}  // namespace cosmati

@@ -1,0 +1,132 @@
+// The layers of a fused network as plain data, and where a block keeps their arrays in shared memory.
+#pragma once
+#include "cosmati/core/config.h"
+
+namespace cosmati {
+
+enum class FusedFunction : unsigned char { identity, relu, sigmoid, scaled_tanh };
+
+// A convolution with stride 1 or, if taps is 0, a fully connected layer; then pooling over windows of
+// pool x pool sums, and a function whose derivative follows from its value.
+struct FusedLayer {
+  int channels = 1, height = 1, width = 1;  // of the input
+  int maps = 1;                             // of the output
+  int taps = 0, padding = 0;                // of a row or column of the filter
+  int pool = 1;
+  bool maximum = false;  // of each window; else the mean
+  FusedFunction function = FusedFunction::identity;
+  int weight = 0, bias = 0;  // elements from the beginning of the network's parameters
+
+  friend COSMATI_CONSTEXPR bool operator==(FusedLayer const&, FusedLayer const&) = default;
+  COSMATI_CONSTEXPR bool is_convolution() const { return taps > 0; }
+  // A convolution reads its input with its padding: rows of row() elements, planes of plane() elements.
+  COSMATI_CONSTEXPR int row() const { return width + 2 * padding; }
+  COSMATI_CONSTEXPR int plane() const { return (height + 2 * padding) * row(); }
+  COSMATI_CONSTEXPR int inputs() const { return channels * height * width; }
+  COSMATI_CONSTEXPR int sum_rows() const { return is_convolution() ? height + 2 * padding - taps + 1 : 1; }
+  COSMATI_CONSTEXPR int sum_columns() const { return is_convolution() ? width + 2 * padding - taps + 1 : 1; }
+  COSMATI_CONSTEXPR int rows() const { return sum_rows() / pool; }
+  COSMATI_CONSTEXPR int columns() const { return sum_columns() / pool; }
+  COSMATI_CONSTEXPR int pixels() const { return rows() * columns(); }
+  COSMATI_CONSTEXPR int outputs() const { return maps * pixels(); }
+  COSMATI_CONSTEXPR int filter() const { return taps * taps; }
+  COSMATI_CONSTEXPR int weights() const { return maps * (is_convolution() ? channels * filter() : inputs()); }
+  // In shared memory a filter begins at a multiple of 16 bytes.
+  COSMATI_CONSTEXPR int filter_pitch() const { return (filter() + 3) / 4 * 4; }
+  COSMATI_CONSTEXPR int filters() const { return maps * channels * filter_pitch(); }
+  // The gradients of all sums with a margin, so that the data gradient reads full windows in tiles of 2 x 2.
+  COSMATI_CONSTEXPR int margin_extent(int extent, int sums) const {
+    int const read = (extent + 1) / 2 * 2 + padding + taps - 1, stored = sums + 2 * (taps - 1);
+    return ((read > stored ? read : stored) + 1) / 2 * 2;
+  }
+  COSMATI_CONSTEXPR int margin_row() const { return margin_extent(width, sum_columns()); }
+  COSMATI_CONSTEXPR int margin_plane() const { return margin_extent(height, sum_rows()) * margin_row(); }
+};
+
+inline constexpr int max_fused_layers = 8;
+
+struct FusedNetwork {
+  int layers = 0;
+  FusedLayer layer[max_fused_layers] = {};
+  int images = 1;  // that a block computes together
+  int threads = 512;
+  int blocks = 1;  // resident blocks of a multiprocessor
+  bool adam = false;
+  bool nesterov = false;
+
+  friend COSMATI_CONSTEXPR bool operator==(FusedNetwork const&, FusedNetwork const&) = default;
+  COSMATI_CONSTEXPR int classes() const { return layer[layers - 1].maps; }
+};
+
+// Sixteen lanes add the products of a gradient over the images of a batch, four at a time.
+inline constexpr int fused_lanes = 16, fused_pitch = 4 * fused_lanes;
+
+// Offsets in floats, all multiples of 4.
+struct FusedLayout {
+  // Of each image: value[i] is the input of layer i, value[layers] the scores; gradient[i] is that of the
+  // sums whose function has the value value[i]; positions[i]: 16 bits for each maximum, the offset of its
+  // sum's window in value[i].
+  int value[max_fused_layers + 1] = {}, gradient[max_fused_layers + 1] = {}, positions[max_fused_layers] = {};
+  int image = 0;  // the size of an image's part
+  // Of the block: the filters and biases of convolutions, and the sums of their gradients: for each
+  // convolution weights, then biases.
+  int filters[max_fused_layers] = {}, sums[max_fused_layers] = {};
+  int first_sum = 0, all_sums = 0;  // their number is a multiple of 4
+  int scratch = 0;                  // gradients with margins, or partial sums of a fully connected layer
+  int scratch_size = 0;
+  int total = 0;
+  // Of the batch: the rows of the inputs and of the gradients of fully connected layers in global memory.
+  int saved_input[max_fused_layers] = {}, saved_gradient[max_fused_layers] = {}, saved_rows = 0;
+};
+
+// The rows of weights that a block adds concurrently in a data gradient, for each four inputs.
+COSMATI_CONSTEXPR int fused_parts(FusedNetwork const& network, int i) {
+  FusedLayer const& layer = network.layer[i];
+  int const parts = network.threads / (layer.inputs() / 4);
+  return parts < 1 ? 1 : parts < layer.maps ? parts : layer.maps;
+}
+
+COSMATI_CONSTEXPR FusedLayout layout_of(FusedNetwork const& network) {
+  FusedLayout at;
+  auto const take = [](int& end, int count) {
+    int const begin = end;
+    end += (count + 3) / 4 * 4;
+    return begin;
+  };
+  for (int i = 0; i <= network.layers; ++i) {
+    FusedLayer const& before = network.layer[i > 0 ? i - 1 : 0];
+    if (i > 0) at.gradient[i] = take(at.image, before.outputs());
+    if (i == network.layers) {
+      at.value[i] = take(at.image, before.outputs());
+      break;
+    }
+    FusedLayer const& layer = network.layer[i];
+    at.value[i] = take(at.image, layer.is_convolution() ? layer.channels * layer.plane() : layer.inputs());
+    if (layer.maximum) at.positions[i] = take(at.image, (layer.outputs() + 1) / 2);
+  }
+  at.total = network.images * at.image;
+  for (int i = 0; i < network.layers; ++i)
+    if (network.layer[i].is_convolution())
+      at.filters[i] = take(at.total, network.layer[i].filters() + network.layer[i].maps);
+  at.first_sum = at.total;
+  for (int i = 0; i < network.layers; ++i)
+    if (network.layer[i].is_convolution())
+      at.sums[i] = take(at.total, network.layer[i].weights() + network.layer[i].maps);
+  at.all_sums = at.total - at.first_sum;
+  at.scratch = at.total;
+  for (int i = 0; i < network.layers; ++i) {
+    FusedLayer const& layer = network.layer[i];
+    int const needed = i == 0 && layer.is_convolution() ? 0
+                       : layer.is_convolution()         ? layer.maps * layer.margin_plane()
+                                                        : fused_parts(network, i) * layer.inputs();
+    if (network.images * needed > at.scratch_size) at.scratch_size = network.images * needed;
+    if (layer.is_convolution()) continue;
+    at.saved_input[i] = take(at.saved_rows, layer.inputs());
+    at.saved_gradient[i] = take(at.saved_rows, layer.maps);
+  }
+  at.scratch_size = (at.scratch_size + 3) / 4 * 4;
+  at.total += at.scratch_size;
+  return at;
+}
+
+}  // namespace cosmati

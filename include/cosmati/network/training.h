@@ -1,0 +1,192 @@
+// Training of a small network by one kernel for many steps. A block computes its images forward and backward
+// in shared memory; the grid meets; all blocks share the gradients of the parameters and update them; the
+// grid meets again. Images belong to blocks by their numbers and sums have a fixed order, so that the same
+// grid gives the same bits.
+#pragma once
+#include "cosmati/arch/grid_barrier.h"
+#include "cosmati/network/convolution_tile.h"
+#include "cosmati/network/linear_tile.h"
+#include "cosmati/network/update.h"
+
+namespace cosmati {
+
+template <FusedNetwork network_>
+struct FusedTraits {
+  static constexpr FusedNetwork network = network_;
+};
+
+// The inputs of one step.
+struct FusedRow {
+  int const* order;
+  int const* labels;
+  FusedNumbers numbers;
+};
+COSMATI_DEVICE FusedRow row_of_step(FusedTrainingArguments const& p, int step) {
+  unsigned char const* const row = p.rows + step * p.row_bytes;
+  auto const* const numbers = reinterpret_cast<float const*>(row + p.numbers_at);
+  return {reinterpret_cast<int const*>(row),
+          reinterpret_cast<int const*>(row + p.labels_at),
+          {numbers[0], numbers[1], numbers[2]}};
+}
+
+template <FusedNetwork network, int i, bool convolution>
+struct TileOf {
+  using type = LinearTile<network, i>;
+};
+template <FusedNetwork network, int i>
+struct TileOf<network, i, true> {
+  using type = ConvolutionTile<network, i>;
+};
+
+template <FusedNetwork network>
+struct FusedPass : FusedBlock<network> {
+  using Block = FusedBlock<network>;
+  using Block::at, Block::images, Block::threads, Block::warps, Block::shared;
+  static constexpr FusedLayer input = network.layer[0];
+
+  template <int i>
+  using Tile = typename TileOf<network, i, network.layer[i].is_convolution()>::type;
+  template <int i>
+  COSMATI_DEVICE Tile<i> tile() const {
+    return {{shared}};
+  }
+
+  // Padding stays zero.
+  COSMATI_DEVICE void clear() const {
+    constexpr int all = images * at.image;
+    for (int e = arch::thread(); e < all; e += threads) shared[e] = 0;
+  }
+
+  template <int i = 0>
+  COSMATI_DEVICE void load_filters(FusedTrainingArguments const& p) const {
+    if constexpr (i < network.layers) {
+      if constexpr (network.layer[i].is_convolution()) tile<i>().load(p.values);
+      load_filters<i + 1>(p);
+    }
+  }
+
+  // The images of the batch from `first` on; beyond the batch, its last one.
+  COSMATI_DEVICE void load_images(FusedTrainingArguments const& p, FusedRow const& row, int first) const {
+    constexpr int run = input.width % 4 == 0 ? 4 : 1, runs = input.inputs() / run;
+    for (int task = arch::thread(); task < images * runs; task += threads) {
+      int const image = task / runs, e = task % runs * run;
+      int const number = first + image < p.size ? first + image : p.size - 1;
+      auto const bytes = arch::load_constant<Vector<unsigned char, run>>(
+          p.pixels + Index{row.order[number]} * input.inputs() + e);
+      int const channel = e / (input.height * input.width), rest = e % (input.height * input.width);
+      float* const to = this->template value<0>(image) +
+                        Block::template element<0>(channel, rest / input.width, rest % input.width);
+      COSMATI_UNROLL
+      for (int j = 0; j < run; ++j)
+        to[j] = arch::multiply_add(static_cast<float>(bytes[j]), p.scale, p.shift);
+    }
+  }
+
+  template <int i = 0>
+  COSMATI_DEVICE void forward(FusedTrainingArguments const& p) const {
+    if constexpr (i < network.layers) {
+      if constexpr (network.layer[i].is_convolution())
+        tile<i>().forward();
+      else
+        tile<i>().forward(p.values);
+      arch::block_barrier();
+      forward<i + 1>(p);
+    }
+  }
+
+  // Cross-entropy of the softmax of the scores, and the gradient of its mean over the batch: a warp for each
+  // image. Images beyond the batch have no gradient.
+  COSMATI_DEVICE void loss(FusedTrainingArguments const& p, FusedRow const& row, int first) const {
+    constexpr int classes = network.classes(), each = (classes + 31) / 32;
+    int const lane = arch::thread() % 32;
+    for (int image = arch::thread() / 32; image < images; image += warps) {
+      float const* const scores = this->template value<network.layers>(image);
+      float* const gradient = this->template gradient<network.layers>(image);
+      bool const exists = first + image < p.size;
+      int const label = exists ? row.labels[first + image] : 0;
+      float largest = scores[0];
+      for (int j = 1; j < classes; ++j) largest = larger(largest, scores[j]);
+      float sum = 0;
+      for (int j = lane; j < 32 * each; j += 32) sum += j < classes ? exponential(scores[j] - largest) : 0.0f;
+      sum = sum_of_lanes<32>(sum);
+      for (int j = lane; j < classes; j += 32) {
+        float const probability = exponential(scores[j] - largest) / sum;
+        float const difference = probability - (j == label ? 1.0f : 0.0f);
+        gradient[j] = exists ? difference / static_cast<float>(p.size) : 0.0f;
+      }
+      if (exists && lane == 0) p.image_losses[first + image] = logarithm(sum) + largest - scores[label];
+    }
+  }
+
+  template <int i = network.layers - 1>
+  COSMATI_DEVICE void backward(FusedTrainingArguments const& p, int first, bool first_of_block) const {
+    auto const own = tile<i>();
+    if constexpr (network.layer[i].is_convolution()) {
+      if constexpr (i > 0) {
+        own.clear_margins();
+        arch::block_barrier();
+        own.spread();
+      }
+      own.filter_gradient(first_of_block);
+      if constexpr (i > 0) {
+        arch::block_barrier();
+        own.data_gradient();
+      }
+    } else {
+      own.save(p.saved, p.pitch, first);
+      if constexpr (i > 0) {
+        own.partial_data_gradient(p.values);
+        arch::block_barrier();
+        own.data_gradient();
+      }
+    }
+    arch::block_barrier();
+    if constexpr (i > 0) backward<i - 1>(p, first, first_of_block);
+  }
+
+  // Losses and gradients of this block's images.
+  COSMATI_DEVICE void run(FusedTrainingArguments const& p, FusedRow const& row) const {
+    int const own = arch::block_x() * images;
+    if (own >= p.size) return;
+    load_filters(p);
+    for (int first = own; first < p.size; first += arch::grid_x() * images) {
+      load_images(p, row, first);
+      arch::block_barrier();
+      forward(p);
+      loss(p, row, first);
+      arch::block_barrier();
+      backward(p, first, first == own);
+    }
+    constexpr int all = at.all_sums, first_sum = at.first_sum;
+    float* const sums = p.sums + Index{arch::block_x()} * all;
+    for (int e = 4 * arch::thread(); e < all; e += 4 * threads)
+      arch::store_global(sums + e, arch::load<Four>(shared + first_sum + e));
+  }
+};
+
+// The mean of the batch's losses, by one warp.
+COSMATI_DEVICE void mean_loss(FusedTrainingArguments const& p, int step) {
+  float sum = 0;
+  for (int image = arch::thread(); image < p.size; image += 32) sum += p.image_losses[image];
+  sum = sum_of_lanes<32>(sum);
+  if (arch::thread() == 0) p.losses[step] = sum / static_cast<float>(p.size);
+}
+
+// Grid: at most as many blocks as are resident at the same time; dynamic shared memory: FusedLayout::total.
+template <class Traits>
+COSMATI_KERNEL(Traits::network.threads, Traits::network.blocks)
+fused_training_kernel(COSMATI_PARAMETER FusedTrainingArguments params) {
+  FusedPass<Traits::network> const pass{{&arch::shared_storage<float>()}};
+  pass.clear();
+  arch::block_barrier();
+  for (int step = 0; step < params.steps; ++step) {
+    FusedRow const row = row_of_step(params, step);
+    pass.run(params, row);
+    arch::grid_barrier(params.counter);
+    if (arch::block_x() == arch::grid_x() - 1 && arch::thread() < 32) mean_loss(params, step);
+    FusedUpdate<Traits::network>::run(params, row.numbers);
+    arch::grid_barrier(params.counter);
+  }
+}
+
+}  // namespace cosmati

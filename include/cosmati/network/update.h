@@ -1,0 +1,181 @@
+// The gradients of the parameters of a fused network over a batch, each computed by sixteen lanes of the grid
+// in a fixed order, and the optimizer's step.
+#pragma once
+#include "cosmati/network/arguments.h"
+#include "cosmati/network/block.h"
+
+namespace cosmati {
+
+// The numbers of a step: see OptimizerProblem::numbers.
+struct FusedNumbers {
+  float rate, correction1, correction2;
+};
+
+template <FusedNetwork network>
+COSMATI_DEVICE void update_parameter(FusedTrainingArguments const& p, FusedNumbers const& now, int e,
+                                     float gradient) {
+  float const parameter = p.values[e], g = gradient + p.weight_decay * parameter;
+  if constexpr (network.adam) {
+    float const first = p.beta1 * p.velocity[e] + p.rest1 * g;
+    float const second = p.beta2 * p.second[e] + p.rest2 * g * g;
+    p.velocity[e] = first, p.second[e] = second;
+    p.values[e] = parameter -
+                  now.rate * (first / now.correction1) / (square_root(second / now.correction2) + p.epsilon);
+  } else {
+    float const velocity = p.momentum * p.velocity[e] + g;
+    p.velocity[e] = velocity;
+    p.values[e] = parameter - now.rate * (network.nesterov ? g + p.momentum * velocity : velocity);
+  }
+}
+
+// Adds the values of sixteen adjacent lanes: afterwards `value[0]` of lane l is the sum of value[l * count /
+// 16].
+template <int count>
+COSMATI_DEVICE void distribute_sums(float (&value)[count], int lane) {
+  int kept = count;
+  COSMATI_UNROLL
+  for (int mask = fused_lanes / 2; mask > 0; mask /= 2) {
+    if (kept == 1) {
+      value[0] += arch::exchange(value[0], mask);
+      continue;
+    }
+    kept /= 2;
+    bool const upper = (lane & mask) != 0;
+    COSMATI_UNROLL
+    for (int j = 0; j < count / 2; ++j) {
+      if (j >= kept) continue;
+      float const sent = upper ? value[j] : value[j + kept];
+      value[j] = (upper ? value[j + kept] : value[j]) + arch::exchange(sent, mask);
+    }
+  }
+}
+
+template <FusedNetwork network>
+struct FusedUpdate {
+  static constexpr FusedLayout at = layout_of(network);
+  static constexpr int groups = 32 / fused_lanes;  // of a warp
+  // Warps with pairs of groups: for the convolutions' parameters, four in a group, and for layer i's weights
+  // and biases, 4 x 4 in a group.
+  static constexpr int pairs_of_sums = (at.all_sums / 4 + groups - 1) / groups;
+  static COSMATI_CONSTEXPR int columns(int i) {
+    return network.layer[i].inputs() / 4 + 1;
+  }  // the last: biases
+  static COSMATI_CONSTEXPR int tiles(int i) { return (network.layer[i].maps + 3) / 4 * columns(i); }
+  static COSMATI_CONSTEXPR int end_of_pairs(int i) {  // of the layers up to i
+    int pairs = pairs_of_sums;
+    for (int j = 0; j <= i; ++j)
+      if (!network.layer[j].is_convolution()) pairs += (tiles(j) + groups - 1) / groups;
+    return pairs;
+  }
+
+  COSMATI_DEVICE static void run(FusedTrainingArguments const& p, FusedNumbers const& now) {
+    constexpr int warps = network.threads / 32, all = end_of_pairs(network.layers - 1);
+    for (int pair = arch::thread() / 32 * arch::grid_x() + arch::block_x(); pair < all;
+         pair += warps * arch::grid_x()) {
+      int const group = arch::thread() % 32 / fused_lanes, lane = arch::thread() % fused_lanes;
+      if (pair < pairs_of_sums)
+        update_convolutions(p, now, pair * groups + group, lane);
+      else
+        update_layer<0>(p, now, pair, group, lane);
+    }
+  }
+
+ private:
+  // Calls update_linear of the layer that has this pair.
+  template <int i>
+  COSMATI_DEVICE static void update_layer(FusedTrainingArguments const& p, FusedNumbers const& now, int pair,
+                                          int group, int lane) {
+    if constexpr (i < network.layers) {
+      if constexpr (!network.layer[i].is_convolution()) {
+        if (pair < end_of_pairs(i)) {
+          update_linear<i>(p, now, (pair - end_of_pairs(i - 1)) * groups + group, lane);
+          return;
+        }
+      }
+      update_layer<i + 1>(p, now, pair, group, lane);
+    }
+  }
+
+  COSMATI_DEVICE static void update_convolutions(FusedTrainingArguments const& p, FusedNumbers const& now,
+                                                 int quad, int lane) {
+    int const blocks = (p.size + network.images - 1) / network.images;  // the others had no image
+    int const last = blocks < arch::grid_x() ? blocks : arch::grid_x();
+    constexpr int all = at.all_sums;
+    bool const exists = 4 * quad < all;
+    float sum[4] = {};
+    if (exists) {
+      float const* const from = p.sums + 4 * quad;
+      constexpr int loads = 8;  // in flight
+      COSMATI_NO_UNROLL
+      for (int first = lane; first < last; first += loads * fused_lanes) {
+        COSMATI_UNROLL
+        for (int load = 0; load < loads; ++load) {
+          int const block = first + load * fused_lanes;
+          if (block >= last) continue;
+          auto const four = arch::load<Four>(from + Index{block} * all);
+          COSMATI_UNROLL
+          for (int j = 0; j < 4; ++j) sum[j] += four[j];
+        }
+      }
+    }
+    distribute_sums(sum, lane);
+    if (exists && lane % 4 == 0) update_sum<0>(p, now, 4 * quad + lane / 4, sum[0]);
+  }
+  template <int i>
+  COSMATI_DEVICE static void update_sum(FusedTrainingArguments const& p, FusedNumbers const& now, int e,
+                                        float gradient) {
+    if constexpr (i < network.layers) {
+      if constexpr (network.layer[i].is_convolution()) {
+        constexpr int first = at.sums[i] - at.first_sum, weights = network.layer[i].weights();
+        if (e >= first && e < first + weights + network.layer[i].maps) {
+          int const own = e - first;
+          update_parameter<network>(
+              p, now, own < weights ? network.layer[i].weight + own : network.layer[i].bias + own - weights,
+              gradient);
+          return;
+        }
+      }
+      update_sum<i + 1>(p, now, e, gradient);
+    }
+  }
+
+  template <int i>
+  COSMATI_DEVICE static void update_linear(FusedTrainingArguments const& p, FusedNumbers const& now, int tile,
+                                           int lane) {
+    constexpr FusedLayer layer = network.layer[i];
+    constexpr int input_rows = at.saved_input[i], gradient_rows = at.saved_gradient[i];
+    constexpr int columns = FusedUpdate::columns(i), inputs = layer.inputs();
+    bool const exists = tile < tiles(i);
+    int const output = tile / columns * 4, input = tile % columns * 4;
+    bool const bias = input == inputs;
+    float sum[16] = {};
+    if (exists) {
+      float const* const dy = p.saved + Index{gradient_rows + output} * p.pitch;
+      float const* const x = p.saved + Index{input_rows + (bias ? 0 : input)} * p.pitch;
+      COSMATI_NO_UNROLL
+      for (int image = 4 * lane; image < p.pitch; image += fused_pitch) {
+        Four gradient[4], factor[4];
+        COSMATI_UNROLL
+        for (int j = 0; j < 4; ++j) {
+          gradient[j] = arch::load<Four>(dy + j * p.pitch + image);
+          factor[j] = bias ? Four{1.0f, 1.0f, 1.0f, 1.0f} : arch::load<Four>(x + j * p.pitch + image);
+        }
+        COSMATI_UNROLL
+        for (int o = 0; o < 4; ++o) {
+          COSMATI_UNROLL
+          for (int j = 0; j < 4; ++j) {
+            COSMATI_UNROLL
+            for (int v = 0; v < 4; ++v)
+              sum[4 * o + j] = arch::multiply_add(gradient[o][v], factor[j][v], sum[4 * o + j]);
+          }
+        }
+      }
+    }
+    distribute_sums(sum, lane);
+    int const o = output + lane / 4, j = input + lane % 4;
+    if (!exists || o >= layer.maps || j > inputs) return;
+    update_parameter<network>(p, now, bias ? layer.bias + o : layer.weight + o * inputs + j, sum[0]);
+  }
+};
+
+}  // namespace cosmati

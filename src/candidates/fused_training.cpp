@@ -1,0 +1,79 @@
+// Runs the kernel of a fused network on the backends cuda and emulator.
+#include "cosmati/ops/fused_training.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "cosmati/ops/error.h"
+#include "src/backend/cuda/cooperative.h"
+#include "src/backend/emulator/catalogue.h"
+#include "src/plan/network/fused.h"
+
+namespace cosmati {
+
+struct FusedTraining::Launch {
+  explicit Launch(FusedPlan const& plan) : kernel(plan::fused_kernel(plan)), threads(plan.device.threads) {
+    if (plan.device.backend == Backend::cuda) {
+      on_device.emplace(kernel, plan.device.gpu);
+      resident = on_device->resident_blocks();
+      return;
+    }
+    emulated = emulator::catalogue().kernel(kernel.key());
+    if (emulated == nullptr)
+      throw Error(ErrorCode::unavailable, "the emulator's catalogue has no kernel " + kernel.key());
+  }
+  void operator()(int blocks, FusedTrainingArguments const& arguments, Stream stream) const {
+    if (on_device)
+      on_device->launch(blocks, arguments, stream);
+    else
+      emulated({blocks, 1, 1}, static_cast<int>(kernel.threads), kernel.shared_bytes, &arguments, threads);
+  }
+
+  program::KernelSpec kernel;
+  int threads, resident = 1;
+  std::optional<cuda::CooperativeKernel> on_device;
+  emulator::RunKernel emulated = nullptr;
+};
+
+FusedTraining::FusedTraining(FusedPlan const& plan) : plan_(plan) {
+  if (!plan.refusal.empty()) throw Error(ErrorCode::bad_request, "fused training: " + plan.refusal);
+  launch_ = std::make_unique<Launch>(plan);
+  blocks_ = plan::fused_blocks(plan, launch_->resident);
+  if (blocks_ < 1)
+    throw Error(ErrorCode::bad_request, "fused training: a block of " + std::to_string(plan.network.threads) +
+                                            " threads does not fit on a multiprocessor");
+  FusedLayout const layout = layout_of(plan.network);
+  auto const zeros = [&](Index count) {
+    DeviceMemory memory(plan.device, static_cast<std::size_t>(std::max<Index>(count, 1)) * sizeof(float));
+    memory.fill(0);
+    return memory;
+  };
+  Index const pitch = (plan.batch + fused_pitch - 1) / fused_pitch * fused_pitch;
+  saved_ = zeros(pitch * layout.saved_rows);
+  sums_ = zeros(Index{blocks_} * layout.all_sums);
+  image_losses_ = zeros(plan.batch);
+  counter_ = zeros(1);
+}
+
+FusedTraining::~FusedTraining() = default;
+
+void FusedTraining::run(FusedTrainingArguments arguments, Stream stream) {
+  auto const number = [](double value) { return static_cast<float>(value); };
+  OptimizerProblem const& optimizer = plan_.optimizer;
+  arguments.size = static_cast<int>(plan_.batch);
+  arguments.momentum = number(optimizer.momentum);
+  arguments.weight_decay = number(optimizer.weight_decay);
+  arguments.beta1 = number(optimizer.beta1);
+  arguments.beta2 = number(optimizer.beta2);
+  arguments.rest1 = number(1 - optimizer.beta1);
+  arguments.rest2 = number(1 - optimizer.beta2);
+  arguments.epsilon = number(optimizer.epsilon);
+  arguments.saved = static_cast<float*>(saved_.data());
+  arguments.pitch = static_cast<int>((plan_.batch + fused_pitch - 1) / fused_pitch * fused_pitch);
+  arguments.sums = static_cast<float*>(sums_.data());
+  arguments.image_losses = static_cast<float*>(image_losses_.data());
+  arguments.counter = static_cast<unsigned*>(counter_.data());
+  (*launch_)(blocks_, arguments, stream);
+}
+
+}  // namespace cosmati

@@ -1,0 +1,41 @@
+// The fused networks of the emulator's catalogue: the modern LeNet-5, and a small network with the other
+// layers and functions.
+#pragma once
+#include "cosmati/network/shape.h"
+
+namespace cosmati::plan {
+
+// The properties of a block in the emulator, where threads are slow and images few.
+inline constexpr int emulated_fused_images = 2, emulated_fused_threads = 64;
+
+constexpr FusedNetwork with_parameters(FusedNetwork network, bool adam) {
+  network.images = emulated_fused_images;
+  network.threads = emulated_fused_threads;
+  network.adam = adam;
+  // As Parameters::allocate() places them.
+  int end = 0;
+  auto const take = [&](int count) {
+    int const begin = end;
+    end += (count + 15) / 16 * 16;
+    return begin;
+  };
+  for (int i = 0; i < network.layers; ++i) {
+    network.layer[i].weight = take(network.layer[i].weights());
+    network.layer[i].bias = take(network.layer[i].maps);
+  }
+  return network;
+}
+
+constexpr FusedNetwork emulated_lenet5(bool adam) {
+  FusedNetwork network;
+  network.layers = 5;
+  constexpr auto relu = FusedFunction::relu;
+  network.layer[0] = {1, 28, 28, 6, 5, 2, 2, true, relu};
+  network.layer[1] = {6, 14, 14, 16, 5, 0, 2, true, relu};
+  network.layer[2] = {16, 5, 5, 120, 0, 0, 1, false, relu};
+  network.layer[3] = {120, 1, 1, 84, 0, 0, 1, false, relu};
+  network.layer[4] = {84, 1, 1, 10};
+  return with_parameters(network, adam);
+}
+
+}  // namespace cosmati::plan

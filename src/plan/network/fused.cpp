@@ -1,0 +1,113 @@
+// Chooses the images and threads of a block, and prints the kernel.
+#include "src/plan/network/fused.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "src/plan/network/emulated.h"
+
+namespace cosmati::plan {
+namespace {
+
+constexpr int emulated_blocks = 4;  // so that a block has several passes
+
+std::string layer_text(FusedLayer const& l) {
+  return fmt::format("{{{}, {}, {}, {}, {}, {}, {}, {}, FusedFunction({}), {}, {}}}", l.channels, l.height,
+                     l.width, l.maps, l.taps, l.padding, l.pool, l.maximum, static_cast<int>(l.function),
+                     l.weight, l.bias);
+}
+
+bool in_catalogue(FusedNetwork const& network) {
+  return network == emulated_lenet5(false) || network == emulated_lenet5(true);
+}
+
+std::string refusal_of(FusedPlan const& plan) {
+  FusedNetwork const& network = plan.network;
+  Gpu const& gpu = plan.device.gpu;
+  if (plan.device.backend != Backend::cuda && plan.device.backend != Backend::emulator)
+    return fmt::format("the backend {} runs no kernels of a GPU", name_of(plan.device.backend));
+  if (network.layers == 0) return "a layer, loss or type has no part of a fused kernel";
+  if (plan.batch > max_fused_batch)
+    return fmt::format("a batch of {} images; at most {}", plan.batch, max_fused_batch);
+  for (int i = 0; i < network.layers; ++i)
+    if (!network.layer[i].is_convolution() && network.layer[i].inputs() % 4 != 0)
+      return fmt::format("a fully connected layer has {} inputs, not a multiple of 4",
+                         network.layer[i].inputs());
+  if (plan.shared_bytes > gpu.shared_bytes_per_block)
+    return fmt::format("the arrays of an image take {} bytes of shared memory; a block has {}",
+                       plan.shared_bytes, gpu.shared_bytes_per_block);
+  if (plan.device.backend == Backend::emulator && !in_catalogue(network))
+    return "the emulator's catalogue has no kernel of this network";
+  return {};
+}
+
+int shared_bytes(FusedNetwork const& network) {
+  return layout_of(network).total * static_cast<int>(sizeof(float));
+}
+
+}  // namespace
+
+std::string fused_traits(FusedNetwork const& network) {
+  std::string layers;
+  for (int i = 0; i < network.layers; ++i) layers += (i > 0 ? ", " : "") + layer_text(network.layer[i]);
+  return fmt::format("FusedTraits<FusedNetwork{{{}, {{{}}}, {}, {}, {}, {}, {}}}>", network.layers, layers,
+                     network.images, network.threads, network.blocks, network.adam, network.nesterov);
+}
+
+program::KernelSpec fused_kernel(FusedPlan const& plan) {
+  program::KernelSpec kernel;
+  kernel.headers = {"network/training.h"};
+  kernel.entry = "fused_training_kernel";
+  kernel.traits = fused_traits(plan.network);
+  kernel.asserted = {{"sizeof(FusedTrainingArguments)", sizeof(FusedTrainingArguments)},
+                     {"layout_of(ComposedTraits::network).total * sizeof(float)",
+                      static_cast<std::size_t>(plan.shared_bytes)}};
+  kernel.threads = static_cast<unsigned>(plan.network.threads);
+  kernel.shared_bytes = static_cast<unsigned>(plan.shared_bytes);
+  kernel.label = "training of a fused network";
+  return kernel;
+}
+
+int fused_blocks(FusedPlan const& plan, int resident) {
+  Index const chunks = (plan.batch + plan.network.images - 1) / plan.network.images;
+  if (plan.device.backend == Backend::emulator)
+    return static_cast<int>(std::min<Index>(chunks, emulated_blocks));
+  // Blocks without images help with the parameters' gradients.
+  return plan.device.gpu.multiprocessors * std::min(resident, plan.network.blocks);
+}
+
+}  // namespace cosmati::plan
+
+namespace cosmati {
+
+FusedPlan plan_fused(FusedNetwork const& layers, Index batch, OptimizerProblem const& optimizer,
+                     Device const& device) {
+  FusedPlan plan{layers, optimizer, device, batch, 0, {}};
+  FusedNetwork& network = plan.network;
+  network.adam = optimizer.kind == OptimizerKind::adam;
+  network.nesterov = optimizer.nesterov;
+  if (device.backend == Backend::emulator) {
+    network.images = plan::emulated_fused_images;
+    network.threads = plan::emulated_fused_threads;
+  } else {
+    // Weights are read once for the images of a block, as long as all multiprocessors have images.
+    network.threads = 512;
+    Index const share = batch / std::max(device.gpu.multiprocessors, 1);
+    for (network.images = 4; network.images > 1; network.images /= 2)
+      if (network.images <= share + 1 && plan::shared_bytes(network) <= device.gpu.shared_bytes_per_block)
+        break;
+  }
+  plan.shared_bytes = plan::shared_bytes(network);
+  plan.refusal = plan::refusal_of(plan);
+  return plan;
+}
+
+std::string FusedPlan::text() const {
+  if (!refusal.empty()) return "trained layer by layer: " + refusal;
+  return fmt::format(
+      "trained by one kernel for many steps: {} {} and {} threads a block, {} bytes of shared memory",
+      network.images, network.images == 1 ? "image" : "images", network.threads, shared_bytes);
+}
+
+}  // namespace cosmati
