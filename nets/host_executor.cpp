@@ -112,7 +112,7 @@ std::string explain_on_device(Assignment const& assignment) {
   auto const network = assignment.make(device_context(assignment, true), assignment.batch);
   FusedPlan const plan =
       plan_fused(network->compose(), assignment.batch, assignment.optimizer, assignment.device);
-  return network->explain() + "one device alone: " + plan.text() + "\n";
+  return network->explain() + plan.text() + "\n";
 }
 }  // namespace
 

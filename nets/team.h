@@ -23,6 +23,7 @@ struct Team {
 
   std::vector<Device> devices;
   parallel::ProcessGroup* group;  // all with the same assignment; null: only this process
+  bool one_kernel = true;         // see Assignment
 };
 
 // The position of one device among those that share each batch.

@@ -13,7 +13,7 @@ struct TrainRequest {
   std::string data, save, resume, picture;
   std::string variant, optimizer, schedule;
   long long epochs = not_given, batch = not_given, gpus = 0;
-  bool explain = false;
+  bool explain = false, layered = false;
   double learning_rate = no_number, momentum = no_number, weight_decay = no_number;
   Common common;
 };

@@ -202,7 +202,8 @@ bool train_lenet5(TrainRequest const& request, std::atomic<bool> const& interrup
     check_files({{continues ? "--resume" : "--save", save, "--resume"}, {"--picture", request.picture}},
                 inputs);
   }
-  nets::Team const team = team_of(request.common, request.gpus, group);
+  nets::Team team = team_of(request.common, request.gpus, group);
+  team.one_kernel = !request.layered;
   bool const shared = team.size() > 1;
   auto const train =
       nets::read_dataset(request.data, nets::Split::train, lenet5::class_count, lenet5::image_size);

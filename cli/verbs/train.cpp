@@ -109,6 +109,8 @@ void add_train_command(CLI::App& program) {
             "the model, saved as a checkpoint after each epoch (lenet5.safetensors)")
       .text("--resume", request->resume, "FILE", "a checkpoint to resume, with its own hyperparameters")
       .flag("--explain", request->explain, "print the layers, their kernels and memory, without training")
+      .flag("--layered", request->layered,
+            "run layer by layer on a GPU that could train with one kernel for many steps")
       .text("--picture", request->picture, "FILE", "a PNG with sample predictions and the training curve")
       .group("Hyperparameters")
       .text("--variant", request->variant, "NAME", "modern, chapter, lecun1998 (modern)")

@@ -121,6 +121,7 @@ void Training::prepare() {
   assignment.data = &train_;
   assignment.batch = h.batch;
   assignment.group = team_.group;
+  assignment.one_kernel = team_.one_kernel;
   assignment.factors = h.factors;
   assignment.type = h.type;
   assignment.loss_scale = loss_scale_;

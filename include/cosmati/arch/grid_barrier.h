@@ -10,17 +10,23 @@ COSMATI_DEVICE unsigned grid_arrival() {
   return block_x() == 0 ? 0x80000000u - static_cast<unsigned>(grid_x() - 1) : 1u;
 }
 
-// Writes of all threads of the grid before the barrier are visible to all of them after it: the barriers of
-// the block order the accesses of its threads with those of thread 0, which releases and acquires.
+// Writes of all threads of the grid before their arrival are visible to all of them after the wait: the
+// barriers of the block order the accesses of its threads with those of thread 0, which releases and
+// acquires. The arrival returns what the wait needs, in thread 0. Work between the two is not ordered.
 #if defined(__CUDACC__)
-COSMATI_DEVICE void grid_barrier(unsigned* counter) {
+COSMATI_DEVICE unsigned arrive_at_grid(unsigned* counter) {
   block_barrier();
-  if (thread() == 0) {
-    unsigned before, now;
+  unsigned before = 0;
+  if (thread() == 0)
     asm volatile("atom.add.acq_rel.gpu.global.u32 %0, [%1], %2;"
                  : "=r"(before)
                  : "l"(counter), "r"(grid_arrival())
                  : "memory");
+  return before;
+}
+COSMATI_DEVICE void wait_for_grid(unsigned* counter, unsigned before) {
+  if (thread() == 0) {
+    unsigned now;
     do {
       asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(now) : "l"(counter) : "memory");
     } while (((before ^ now) & 0x80000000u) == 0);
@@ -28,13 +34,16 @@ COSMATI_DEVICE void grid_barrier(unsigned* counter) {
   block_barrier();
 }
 #else
-COSMATI_DEVICE void grid_barrier(unsigned* counter) {
+COSMATI_DEVICE unsigned arrive_at_grid(unsigned* counter) {
   block_barrier();
+  return thread() == 0 ? __atomic_fetch_add(counter, grid_arrival(), __ATOMIC_ACQ_REL) : 0;
+}
+COSMATI_DEVICE void wait_for_grid(unsigned* counter, unsigned before) {
   if (thread() == 0) {
     struct Awaited {
       unsigned* counter;
       unsigned before;
-    } awaited{counter, __atomic_fetch_add(counter, grid_arrival(), __ATOMIC_ACQ_REL)};
+    } awaited{counter, before};
     emulator::wait(
         "the barrier of the grid",
         [](void* context) {
@@ -46,5 +55,6 @@ COSMATI_DEVICE void grid_barrier(unsigned* counter) {
   block_barrier();
 }
 #endif
+COSMATI_DEVICE void grid_barrier(unsigned* counter) { wait_for_grid(counter, arrive_at_grid(counter)); }
 
 }  // namespace cosmati::arch

@@ -5,6 +5,22 @@
 
 namespace cosmati {
 
+// Loads `count` floats, two at a time from even addresses if `pairs`.
+template <int count, bool pairs>
+COSMATI_DEVICE void load_row(float const* from, float (&to)[count]) {
+  if constexpr (pairs) {
+    COSMATI_UNROLL
+    for (int b = 0; b + 1 < count; b += 2) {
+      auto const two = arch::load<Vector<float, 2>>(from + b);
+      to[b] = two[0], to[b + 1] = two[1];
+    }
+    if constexpr (count % 2 == 1) to[count - 1] = from[count - 1];
+  } else {
+    COSMATI_UNROLL
+    for (int b = 0; b < count; ++b) to[b] = from[b];
+  }
+}
+
 // sum[m][a][b] += sum over taps r, s of x[a + r, b + s] * w[m][r][s]; flipped: of x[a + taps - 1 - r, ...].
 template <int taps, int tile, int maps, bool flipped, bool pairs>
 COSMATI_DEVICE void add_windows(float const* x, int row, float const* w, int pitch,
@@ -12,17 +28,7 @@ COSMATI_DEVICE void add_windows(float const* x, int row, float const* w, int pit
   constexpr int extent = tile + taps - 1, fours = (taps * taps + 3) / 4;
   float patch[extent][extent];
   COSMATI_UNROLL
-  for (int a = 0; a < extent; ++a) {
-    COSMATI_UNROLL
-    for (int b = 0; b < extent; b += pairs ? 2 : 1) {
-      if constexpr (pairs) {
-        auto const two = arch::load<Vector<float, 2>>(x + a * row + b);
-        patch[a][b] = two[0], patch[a][b + 1] = two[1];
-      } else {
-        patch[a][b] = x[a * row + b];
-      }
-    }
-  }
+  for (int a = 0; a < extent; ++a) load_row<extent, pairs>(x + a * row, patch[a]);
   COSMATI_UNROLL
   for (int m = 0; m < maps; ++m) {
     float filter[4 * fours];
@@ -70,10 +76,11 @@ struct ConvolutionTile : FusedBlock<network> {
   static constexpr FusedLayer layer = network.layer[i];
   static constexpr int taps = layer.taps, pool = layer.pool, pixels = layer.pixels();
   static constexpr int channels = layer.channels, maps = layer.maps, pitch = layer.filter_pitch();
-  static constexpr int margin_row = layer.margin_row(), margin_plane = layer.margin_plane();
+  static constexpr int margin = i > 0 ? taps - 1 : 0;  // of the gradients of all sums
+  static constexpr int gradient_row = layer.gradient_row(i > 0), gradient_plane = layer.gradient_plane(i > 0);
   static constexpr int filters_at = at.filters[i], biases_at = filters_at + layer.filters();
   static constexpr int sums_at = at.sums[i], scratch_at = at.scratch;
-  static_assert(layer.channels * layer.plane() < 65536, "positions of maxima have 16 bits");
+  static_assert(layer.channels * layer.plane() <= max_fused_positions, "positions of maxima have 16 bits");
 
   // Loads the filters and biases.
   COSMATI_DEVICE void load(float const* values) const {
@@ -83,21 +90,21 @@ struct ConvolutionTile : FusedBlock<network> {
   }
 
   COSMATI_DEVICE void forward() const {
-    constexpr int together = maps_together(images * pixels, maps, threads, taps, pool);
-    constexpr bool pairs = pool % 2 == 0 && taps % 2 == 1 && layer.row() % 2 == 0 && layer.plane() % 2 == 0;
-    constexpr int tasks = images * pixels * (maps / together);
+    constexpr int slots = layer.slots(), tiles = layer.rows() * slots;
+    constexpr int together = maps_together(images * tiles, maps, threads, taps, pool);
+    constexpr int tasks = images * tiles * (maps / together);
     for (int task = arch::thread(); task < tasks; task += threads) {
-      int const pixel = task % pixels, image = task / pixels % images;
-      int const map = task / (pixels * images) * together;
-      int const row = pixel / layer.columns(), column = pixel % layer.columns();
+      int const column = task % slots, row = task / slots % layer.rows(), image = task / tiles % images;
+      int const map = task / (tiles * images) * together, pixel = row * layer.columns() + column;
+      if (column >= layer.columns()) continue;
       int const window = row * pool * layer.row() + column * pool;
       float const* const x = this->template value<i>(image) + window;
       float const* const w = shared + filters_at + map * channels * pitch;
       float sum[together][pool][pool] = {};
       COSMATI_NO_UNROLL
       for (int c = 0; c < channels; ++c)
-        add_windows<taps, pool, together, false, pairs>(x + c * layer.plane(), layer.row(), w + c * pitch,
-                                                        channels * pitch, sum);
+        add_windows<taps, pool, together, false, pool == 2>(x + c * layer.plane(), layer.row(), w + c * pitch,
+                                                            channels * pitch, sum);
       COSMATI_UNROLL
       for (int m = 0; m < together; ++m) {
         float const bias = shared[biases_at + map + m];
@@ -123,49 +130,76 @@ struct ConvolutionTile : FusedBlock<network> {
     }
   }
 
-  // Calls use(window, gradient) for the sums of output e that have a gradient; window: in value(i).
-  template <class Use>
-  COSMATI_DEVICE void each_sum(int e, int image, Use const& use) const {
-    float const gradient = this->template gradient<i + 1>(image)[e];
-    if constexpr (layer.maximum) {
-      use(this->template positions<i>(image)[e], gradient);
-    } else {
-      int const pixel = e % pixels;
-      int const window = pixel / layer.columns() * pool * layer.row() + pixel % layer.columns() * pool;
-      COSMATI_UNROLL
-      for (int p = 0; p < pool * pool; ++p)
-        use(window + p / pool * layer.row() + p % pool, gradient * (1.0f / (pool * pool)));
+  COSMATI_DEVICE float* sum_gradient(int image) const {
+    return shared + scratch_at + image * ((maps * gradient_plane + 3) / 4 * 4);
+  }
+  COSMATI_DEVICE void clear_sum_gradients() const {
+    for (int e = 4 * arch::thread(); e < images * maps * gradient_plane; e += 4 * threads)
+      arch::store(shared + scratch_at + e, Four{});
+  }
+  // Distributes the gradients of the outputs to those of the sums, which are zero.
+  COSMATI_DEVICE void spread() const {
+    for (int task = arch::thread(); task < images * layer.outputs(); task += threads) {
+      int const e = task % layer.outputs(), image = task / layer.outputs(), pixel = e % pixels;
+      float const gradient = this->template gradient<i + 1>(image)[e];
+      float* const plane = sum_gradient(image) + e / pixels * gradient_plane + margin * gradient_row + margin;
+      if constexpr (layer.maximum) {
+        int const window = this->template positions<i>(image)[e];
+        plane[window / layer.row() * gradient_row + window % layer.row()] = gradient;
+      } else {
+        COSMATI_UNROLL
+        for (int p = 0; p < pool * pool; ++p)
+          plane[(pixel / layer.columns() * pool + p / pool) * gradient_row + pixel % layer.columns() * pool +
+                p % pool] = gradient * (1.0f / (pool * pool));
+      }
     }
   }
 
-  // Adds the gradients of filters and biases over the images to the block's sums, or sets them. A thread has
-  // a row of taps, and adjacent lanes share its pixels.
+  // After spread(): adds the gradients of filters and biases over the images to the block's sums, or sets
+  // them. A thread has a row of taps of some filters; adjacent lanes share the rows of the images.
   COSMATI_DEVICE void filter_gradient(bool set) const {
-    constexpr int rows = maps * channels * taps;
-    constexpr int parts = rows * 32 <= threads   ? 32
-                          : rows * 16 <= threads ? 16
-                          : rows * 8 <= threads  ? 8
-                          : rows * 4 <= threads  ? 4
-                          : rows * 2 <= threads  ? 2
-                                                 : 1;
+    constexpr int together = maps % 4 == 0 ? 4 : maps % 3 == 0 ? 3 : maps % 2 == 0 ? 2 : 1;
+    constexpr int tasks = maps / together * channels * taps, rows = layer.sum_rows();
+    constexpr int parts = tasks * 32 <= threads   ? 32
+                          : tasks * 16 <= threads ? 16
+                          : tasks * 8 <= threads  ? 8
+                          : tasks * 4 <= threads  ? 4
+                          : tasks * 2 <= threads  ? 2
+                                                  : 1;
+    constexpr int columns = layer.sum_columns();
+    static_assert(columns <= max_fused_columns, "a row of sums is in registers");
     float* const sums = shared + sums_at;
-    for (int first = 0; first < rows * parts; first += threads) {
+    for (int first = 0; first < tasks * parts; first += threads) {
       int const part = arch::thread() % parts, mine = (first + arch::thread()) / parts;
-      int const row = mine < rows ? mine : rows - 1;
-      int const r = row % taps, c = row / taps % channels, k = row / (taps * channels);
-      float sum[taps] = {};
-      for (int image = 0; image < images; ++image) {
-        float const* const x = this->template value<i>(image) + c * layer.plane() + r * layer.row();
-        for (int pixel = part; pixel < pixels; pixel += parts)
-          each_sum(k * pixels + pixel, image, [&](int window, float gradient) {
+      int const task = mine < tasks ? mine : tasks - 1;
+      int const r = task % taps, c = task / taps % channels, k = task / (taps * channels) * together;
+      float sum[together][taps] = {};
+      COSMATI_NO_UNROLL
+      for (int row = part; row < images * rows; row += parts) {
+        int const image = row / rows, p = row % rows;
+        float x[columns + taps - 1];
+        load_row<columns + taps - 1, layer.row() % 2 == 0>(
+            this->template value<i>(image) + c * layer.plane() + (p + r) * layer.row(), x);
+        COSMATI_UNROLL
+        for (int m = 0; m < together; ++m) {
+          float dy[columns];
+          load_row<columns, margin % 2 == 0>(
+              sum_gradient(image) + (k + m) * gradient_plane + (p + margin) * gradient_row + margin, dy);
+          COSMATI_UNROLL
+          for (int q = 0; q < columns; ++q) {
             COSMATI_UNROLL
-            for (int s = 0; s < taps; ++s) sum[s] = arch::multiply_add(x[window + s], gradient, sum[s]);
-          });
+            for (int s = 0; s < taps; ++s) sum[m][s] = arch::multiply_add(x[q + s], dy[q], sum[m][s]);
+          }
+        }
       }
       COSMATI_UNROLL
-      for (int s = 0; s < taps; ++s) {
-        float const total = sum_of_lanes<parts>(sum[s]);
-        if (part == 0 && mine < rows) sums[row * taps + s] = set ? total : sums[row * taps + s] + total;
+      for (int m = 0; m < together; ++m) {
+        COSMATI_UNROLL
+        for (int s = 0; s < taps; ++s) {
+          float const total = sum_of_lanes<parts>(sum[m][s]);
+          int const e = (((k + m) * channels + c) * taps + r) * taps + s;
+          if (part == 0 && mine < tasks) sums[e] = set ? total : sums[e] + total;
+        }
       }
     }
     for (int k = arch::thread() / 32; k < maps; k += warps) {
@@ -178,43 +212,26 @@ struct ConvolutionTile : FusedBlock<network> {
     }
   }
 
-  COSMATI_DEVICE float* with_margin(int image) const {
-    return shared + scratch_at + image * maps * margin_plane;
-  }
-  COSMATI_DEVICE void clear_margins() const {
-    for (int e = arch::thread(); e < images * maps * margin_plane / 4; e += threads)
-      arch::store(shared + scratch_at + 4 * e, Four{});
-  }
-  // Distributes the gradients of the outputs to those of the sums, which are zero, with margins.
-  COSMATI_DEVICE void spread() const {
-    for (int task = arch::thread(); task < images * layer.outputs(); task += threads) {
-      int const e = task % layer.outputs(), image = task / layer.outputs();
-      float* const plane =
-          with_margin(image) + e / pixels * margin_plane + (taps - 1) * margin_row + taps - 1;
-      each_sum(e, image, [&](int window, float gradient) {
-        plane[window / layer.row() * margin_row + window % layer.row()] = gradient;
-      });
-    }
-  }
-
   // gradient(i), after spread().
   COSMATI_DEVICE void data_gradient() const {
     constexpr FusedLayer before = network.layer[i - 1];
     constexpr int tile = 2, rows = (layer.height + 1) / 2, columns = (layer.width + 1) / 2;
-    constexpr int tiles = rows * columns;
+    constexpr int slots = layer.data_slots(), tiles = rows * slots;
     constexpr int together = maps_together(images * tiles, channels, threads, taps, tile);
     constexpr int tasks = images * tiles * (channels / together);
     for (int task = arch::thread(); task < tasks; task += threads) {
-      int const place = task % tiles, image = task / tiles % images;
+      int const slot = task % slots, image = task / tiles % images;
       int const channel = task / (tiles * images) * together;
-      int const row = place / columns * tile, column = place % columns * tile;
-      float const* const x = with_margin(image) + (row + layer.padding) * margin_row + column + layer.padding;
+      int const row = task / slots % rows * tile, column = slot * tile;
+      if (slot >= columns) continue;
+      float const* const x =
+          sum_gradient(image) + (row + layer.padding) * gradient_row + column + layer.padding;
       float const* const w = shared + filters_at + channel * pitch;
       float sum[together][tile][tile] = {};
       COSMATI_NO_UNROLL
       for (int k = 0; k < maps; ++k)
-        add_windows<taps, tile, together, true, layer.padding % 2 == 0 && taps % 2 == 1>(
-            x + k * margin_plane, margin_row, w + k * channels * pitch, pitch, sum);
+        add_windows<taps, tile, together, true, layer.padding % 2 == 0>(x + k * gradient_plane, gradient_row,
+                                                                        w + k * channels * pitch, pitch, sum);
       COSMATI_UNROLL
       for (int m = 0; m < together; ++m) {
         COSMATI_UNROLL

@@ -18,10 +18,13 @@ struct LinearTile : FusedBlock<network> {
 
   // Each warp computes some outputs; its lanes share the inputs.
   COSMATI_DEVICE void forward(float const* values) const {
-    constexpr int rows = outputs >= 4 * warps ? 4 : (outputs + warps - 1) / warps;
+    constexpr int share = (outputs + warps - 1) / warps, rows = share < 8 ? share : 8;
+    static_assert(rows * images <= 32, "a lane for each sum of a warp");
     int const lane = arch::thread() % 32;
     for (int first = arch::thread() / 32 * rows; first < outputs; first += warps * rows) {
       float sum[rows][images] = {};
+      int const own = first + lane / images < outputs ? first + lane / images : outputs - 1;
+      float const bias = values[layer.bias + own];
       COSMATI_UNROLL
       for (int q = 0; q < (fours + 31) / 32 * 32; q += 32) {
         if (q + lane >= fours) continue;
@@ -46,10 +49,9 @@ struct LinearTile : FusedBlock<network> {
         COSMATI_UNROLL
         for (int image = 0; image < images; ++image) {
           float const total = sum_of_lanes<32>(sum[r][image]);
-          int const output = first + r;
-          if (lane == (r * images + image) % 32 && output < outputs)
-            this->template value<i + 1>(image)[Block::template element_of_output<i + 1>(output)] =
-                fused_value<layer.function>(total + values[layer.bias + output]);
+          if (lane == r * images + image && first + r < outputs)
+            this->template value<i + 1>(image)[Block::template element_of_output<i + 1>(first + r)] =
+                fused_value<layer.function>(total + bias);
         }
       }
     }
@@ -63,13 +65,26 @@ struct LinearTile : FusedBlock<network> {
     for (int task = arch::thread(); task < parts * fours; task += threads) {
       int const four = task % fours, part = task / fours;
       Four sum[images] = {};
-      for (int o = part; o < outputs; o += parts) {
-        auto const w = arch::load<Four>(values + layer.weight + o * inputs + 4 * four);
+      constexpr int loads = images == 1 ? 12 : 6;  // in flight
+      COSMATI_NO_UNROLL
+      for (int first = part; first < outputs; first += loads * parts) {
+        Four w[loads];
         COSMATI_UNROLL
-        for (int image = 0; image < images; ++image) {
-          float const gradient = this->template gradient<i + 1>(image)[o];
+        for (int load = 0; load < loads; ++load) {
+          int const o = first + load * parts < outputs ? first + load * parts : outputs - 1;
+          w[load] = arch::load<Four>(values + layer.weight + o * inputs + 4 * four);
+        }
+        COSMATI_UNROLL
+        for (int load = 0; load < loads; ++load) {
+          int const o = first + load * parts;
+          if (o >= outputs) continue;
           COSMATI_UNROLL
-          for (int j = 0; j < 4; ++j) sum[image][j] = arch::multiply_add(w[j], gradient, sum[image][j]);
+          for (int image = 0; image < images; ++image) {
+            float const gradient = this->template gradient<i + 1>(image)[o];
+            COSMATI_UNROLL
+            for (int j = 0; j < 4; ++j)
+              sum[image][j] = arch::multiply_add(w[load][j], gradient, sum[image][j]);
+          }
         }
       }
       COSMATI_UNROLL

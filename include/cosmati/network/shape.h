@@ -6,6 +6,19 @@ namespace cosmati {
 
 enum class FusedFunction : unsigned char { identity, relu, sigmoid, scaled_tanh };
 
+// Adjacent lanes load pairs of floats of a tile of 2 x 2 each. They access different banks if a row of tiles
+// has an even number of slots, possibly one more than tiles, and two rows of the array are apart by as many
+// pairs, modulo 16.
+COSMATI_CONSTEXPR int fused_slots(int tiles, int row) {
+  int const excess = (row - tiles) % 16;
+  return excess <= 2 ? tiles + excess : tiles + tiles % 2;
+}
+COSMATI_CONSTEXPR int fused_row(int row, int slots) {
+  row += row % 2;
+  while ((row - slots) % 16 != 0) row += 2;
+  return row;
+}
+
 // A convolution with stride 1 or, if taps is 0, a fully connected layer; then pooling over windows of
 // pool x pool sums, and a function whose derivative follows from its value.
 struct FusedLayer {
@@ -19,8 +32,14 @@ struct FusedLayer {
 
   friend COSMATI_CONSTEXPR bool operator==(FusedLayer const&, FusedLayer const&) = default;
   COSMATI_CONSTEXPR bool is_convolution() const { return taps > 0; }
-  // A convolution reads its input with its padding: rows of row() elements, planes of plane() elements.
-  COSMATI_CONSTEXPR int row() const { return width + 2 * padding; }
+  // A convolution reads its input with its padding: rows of row() elements, planes of plane() elements. A
+  // thread computes the sums of a window of its pooling.
+  COSMATI_CONSTEXPR int slots() const {
+    return pool == 2 ? fused_slots(columns(), width + 2 * padding) : columns();
+  }
+  COSMATI_CONSTEXPR int row() const {
+    return pool == 2 ? fused_row(width + 2 * padding, slots()) : width + 2 * padding;
+  }
   COSMATI_CONSTEXPR int plane() const { return (height + 2 * padding) * row(); }
   COSMATI_CONSTEXPR int inputs() const { return channels * height * width; }
   COSMATI_CONSTEXPR int sum_rows() const { return is_convolution() ? height + 2 * padding - taps + 1 : 1; }
@@ -34,16 +53,27 @@ struct FusedLayer {
   // In shared memory a filter begins at a multiple of 16 bytes.
   COSMATI_CONSTEXPR int filter_pitch() const { return (filter() + 3) / 4 * 4; }
   COSMATI_CONSTEXPR int filters() const { return maps * channels * filter_pitch(); }
-  // The gradients of all sums with a margin, so that the data gradient reads full windows in tiles of 2 x 2.
+  // The gradients of all sums: rows of gradient_row() elements. The data gradient reads them with a margin,
+  // in full windows around tiles of 2 x 2 inputs.
   COSMATI_CONSTEXPR int margin_extent(int extent, int sums) const {
     int const read = (extent + 1) / 2 * 2 + padding + taps - 1, stored = sums + 2 * (taps - 1);
-    return ((read > stored ? read : stored) + 1) / 2 * 2;
+    return read > stored ? read : stored;
   }
-  COSMATI_CONSTEXPR int margin_row() const { return margin_extent(width, sum_columns()); }
-  COSMATI_CONSTEXPR int margin_plane() const { return margin_extent(height, sum_rows()) * margin_row(); }
+  COSMATI_CONSTEXPR int data_slots() const {
+    return fused_slots((width + 1) / 2, margin_extent(width, sum_columns()));
+  }
+  COSMATI_CONSTEXPR int gradient_row(bool margin) const {
+    return margin ? fused_row(margin_extent(width, sum_columns()), data_slots())
+                  : (sum_columns() + 1) / 2 * 2;
+  }
+  COSMATI_CONSTEXPR int gradient_plane(bool margin) const {
+    return (margin ? margin_extent(height, sum_rows()) : sum_rows()) * gradient_row(margin);
+  }
 };
 
 inline constexpr int max_fused_layers = 8;
+inline constexpr int max_fused_columns = 32;       // of sums, in registers
+inline constexpr int max_fused_positions = 65536;  // of maxima, in 16 bits
 
 struct FusedNetwork {
   int layers = 0;
@@ -116,9 +146,8 @@ COSMATI_CONSTEXPR FusedLayout layout_of(FusedNetwork const& network) {
   at.scratch = at.total;
   for (int i = 0; i < network.layers; ++i) {
     FusedLayer const& layer = network.layer[i];
-    int const needed = i == 0 && layer.is_convolution() ? 0
-                       : layer.is_convolution()         ? layer.maps * layer.margin_plane()
-                                                        : fused_parts(network, i) * layer.inputs();
+    int const needed = layer.is_convolution() ? (layer.maps * layer.gradient_plane(i > 0) + 3) / 4 * 4
+                                              : fused_parts(network, i) * layer.inputs();
     if (network.images * needed > at.scratch_size) at.scratch_size = network.images * needed;
     if (layer.is_convolution()) continue;
     at.saved_input[i] = take(at.saved_rows, layer.inputs());

@@ -122,16 +122,12 @@ struct FusedPass : FusedBlock<network> {
   COSMATI_DEVICE void backward(FusedTrainingArguments const& p, int first, bool first_of_block) const {
     auto const own = tile<i>();
     if constexpr (network.layer[i].is_convolution()) {
-      if constexpr (i > 0) {
-        own.clear_margins();
-        arch::block_barrier();
-        own.spread();
-      }
+      own.clear_sum_gradients();
+      arch::block_barrier();
+      own.spread();
+      arch::block_barrier();
       own.filter_gradient(first_of_block);
-      if constexpr (i > 0) {
-        arch::block_barrier();
-        own.data_gradient();
-      }
+      if constexpr (i > 0) own.data_gradient();
     } else {
       own.save(p.saved, p.pitch, first);
       if constexpr (i > 0) {
@@ -144,13 +140,14 @@ struct FusedPass : FusedBlock<network> {
     if constexpr (i > 0) backward<i - 1>(p, first, first_of_block);
   }
 
-  // Losses and gradients of this block's images.
+  COSMATI_DEVICE static int first_image() { return arch::block_x() * images; }
+  // Losses and gradients of this block's images, of which the first ones are loaded.
   COSMATI_DEVICE void run(FusedTrainingArguments const& p, FusedRow const& row) const {
-    int const own = arch::block_x() * images;
+    int const own = first_image();
     if (own >= p.size) return;
     load_filters(p);
     for (int first = own; first < p.size; first += arch::grid_x() * images) {
-      load_images(p, row, first);
+      if (first != own) load_images(p, row, first);
       arch::block_barrier();
       forward(p);
       loss(p, row, first);
@@ -166,25 +163,37 @@ struct FusedPass : FusedBlock<network> {
 
 // The mean of the batch's losses, by one warp.
 COSMATI_DEVICE void mean_loss(FusedTrainingArguments const& p, int step) {
+  int const lane = arch::thread() % 32;
   float sum = 0;
-  for (int image = arch::thread(); image < p.size; image += 32) sum += p.image_losses[image];
+  for (int image = lane; image < p.size; image += 32) sum += p.image_losses[image];
   sum = sum_of_lanes<32>(sum);
-  if (arch::thread() == 0) p.losses[step] = sum / static_cast<float>(p.size);
+  if (lane == 0) p.losses[step] = sum / static_cast<float>(p.size);
 }
 
 // Grid: at most as many blocks as are resident at the same time; dynamic shared memory: FusedLayout::total.
 template <class Traits>
 COSMATI_KERNEL(Traits::network.threads, Traits::network.blocks)
 fused_training_kernel(COSMATI_PARAMETER FusedTrainingArguments params) {
-  FusedPass<Traits::network> const pass{{&arch::shared_storage<float>()}};
+  constexpr FusedNetwork network = Traits::network;
+  FusedPass<network> const pass{{&arch::shared_storage<float>()}};
+  bool const has_images = pass.first_image() < params.size;
+  // The last warp of the grid has the fewest parameters.
+  bool const has_loss =
+      arch::block_x() == arch::grid_x() - 1 && arch::thread() / 32 == network.threads / 32 - 1;
   pass.clear();
   arch::block_barrier();
+  FusedRow row = row_of_step(params, 0);
+  if (has_images) pass.load_images(params, row, pass.first_image());
+  arch::block_barrier();
   for (int step = 0; step < params.steps; ++step) {
-    FusedRow const row = row_of_step(params, step);
     pass.run(params, row);
-    arch::grid_barrier(params.counter);
-    if (arch::block_x() == arch::grid_x() - 1 && arch::thread() < 32) mean_loss(params, step);
-    FusedUpdate<Traits::network>::run(params, row.numbers);
+    unsigned const before = arch::arrive_at_grid(params.counter);
+    FusedNumbers const numbers = row.numbers;
+    if (step + 1 < params.steps) row = row_of_step(params, step + 1);
+    if (has_images) pass.load_images(params, row, pass.first_image());
+    arch::wait_for_grid(params.counter, before);
+    FusedUpdate<network>::run(params, numbers);
+    if (has_loss) mean_loss(params, step);
     arch::grid_barrier(params.counter);
   }
 }

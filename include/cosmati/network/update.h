@@ -11,22 +11,33 @@ struct FusedNumbers {
   float rate, correction1, correction2;
 };
 
+// A parameter and its optimizer's state, loaded before its gradient is known.
 template <FusedNetwork network>
-COSMATI_DEVICE void update_parameter(FusedTrainingArguments const& p, FusedNumbers const& now, int e,
-                                     float gradient) {
-  float const parameter = p.values[e], g = gradient + p.weight_decay * parameter;
-  if constexpr (network.adam) {
-    float const first = p.beta1 * p.velocity[e] + p.rest1 * g;
-    float const second = p.beta2 * p.second[e] + p.rest2 * g * g;
-    p.velocity[e] = first, p.second[e] = second;
-    p.values[e] = parameter -
-                  now.rate * (first / now.correction1) / (square_root(second / now.correction2) + p.epsilon);
-  } else {
-    float const velocity = p.momentum * p.velocity[e] + g;
-    p.velocity[e] = velocity;
-    p.values[e] = parameter - now.rate * (network.nesterov ? g + p.momentum * velocity : velocity);
+struct FusedParameter {
+  float value = 0, velocity = 0, second = 0;
+  int e;  // negative: none
+
+  COSMATI_DEVICE FusedParameter(FusedTrainingArguments const& p, int element) : e(element) {
+    if (e < 0) return;
+    value = p.values[e], velocity = p.velocity[e];
+    if constexpr (network.adam) second = p.second[e];
   }
-}
+  COSMATI_DEVICE void update(FusedTrainingArguments const& p, FusedNumbers const& now, float gradient) {
+    if (e < 0) return;
+    float const g = gradient + p.weight_decay * value;
+    if constexpr (network.adam) {
+      velocity = p.beta1 * velocity + p.rest1 * g;
+      second = p.beta2 * second + p.rest2 * g * g;
+      p.second[e] = second;
+      value -= now.rate * (velocity / now.correction1) / (square_root(second / now.correction2) + p.epsilon);
+    } else {
+      velocity = p.momentum * velocity + g;
+      value -= now.rate * (network.nesterov ? g + p.momentum * velocity : velocity);
+    }
+    p.velocity[e] = velocity;
+    p.values[e] = value;
+  }
+};
 
 // Adds the values of sixteen adjacent lanes: afterwards `value[0]` of lane l is the sum of value[l * count /
 // 16].
@@ -102,6 +113,8 @@ struct FusedUpdate {
     int const last = blocks < arch::grid_x() ? blocks : arch::grid_x();
     constexpr int all = at.all_sums;
     bool const exists = 4 * quad < all;
+    int const e = parameter_of_sum<0>(4 * quad + lane / 4);
+    FusedParameter<network> parameter(p, lane % 4 == 0 ? e : -1);
     float sum[4] = {};
     if (exists) {
       float const* const from = p.sums + 4 * quad;
@@ -119,24 +132,22 @@ struct FusedUpdate {
       }
     }
     distribute_sums(sum, lane);
-    if (exists && lane % 4 == 0) update_sum<0>(p, now, 4 * quad + lane / 4, sum[0]);
+    parameter.update(p, now, sum[0]);
   }
+  // The parameter with the gradient in element e of the convolutions' sums; -1: none.
   template <int i>
-  COSMATI_DEVICE static void update_sum(FusedTrainingArguments const& p, FusedNumbers const& now, int e,
-                                        float gradient) {
+  COSMATI_DEVICE static int parameter_of_sum(int e) {
     if constexpr (i < network.layers) {
       if constexpr (network.layer[i].is_convolution()) {
         constexpr int first = at.sums[i] - at.first_sum, weights = network.layer[i].weights();
-        if (e >= first && e < first + weights + network.layer[i].maps) {
-          int const own = e - first;
-          update_parameter<network>(
-              p, now, own < weights ? network.layer[i].weight + own : network.layer[i].bias + own - weights,
-              gradient);
-          return;
-        }
+        int const own = e - first;
+        if (own >= 0 && own < weights) return network.layer[i].weight + own;
+        if (own >= weights && own < weights + network.layer[i].maps)
+          return network.layer[i].bias + own - weights;
       }
-      update_sum<i + 1>(p, now, e, gradient);
+      return parameter_of_sum<i + 1>(e);
     }
+    return -1;
   }
 
   template <int i>
@@ -148,6 +159,10 @@ struct FusedUpdate {
     bool const exists = tile < tiles(i);
     int const output = tile / columns * 4, input = tile % columns * 4;
     bool const bias = input == inputs;
+    int const own_output = output + lane / 4, own_input = input + lane % 4;
+    bool const updates = exists && own_output < layer.maps && own_input <= inputs;
+    int const e = bias ? layer.bias + own_output : layer.weight + own_output * inputs + own_input;
+    FusedParameter<network> parameter(p, updates ? e : -1);
     float sum[16] = {};
     if (exists) {
       float const* const dy = p.saved + Index{gradient_rows + output} * p.pitch;
@@ -161,20 +176,18 @@ struct FusedUpdate {
           factor[j] = bias ? Four{1.0f, 1.0f, 1.0f, 1.0f} : arch::load<Four>(x + j * p.pitch + image);
         }
         COSMATI_UNROLL
-        for (int o = 0; o < 4; ++o) {
+        for (int k = 0; k < 4; ++k) {
           COSMATI_UNROLL
           for (int j = 0; j < 4; ++j) {
             COSMATI_UNROLL
             for (int v = 0; v < 4; ++v)
-              sum[4 * o + j] = arch::multiply_add(gradient[o][v], factor[j][v], sum[4 * o + j]);
+              sum[4 * k + j] = arch::multiply_add(gradient[k][v], factor[j][v], sum[4 * k + j]);
           }
         }
       }
     }
     distribute_sums(sum, lane);
-    int const o = output + lane / 4, j = input + lane % 4;
-    if (!exists || o >= layer.maps || j > inputs) return;
-    update_parameter<network>(p, now, bias ? layer.bias + o : layer.weight + o * inputs + j, sum[0]);
+    parameter.update(p, now, sum[0]);
   }
 };
 

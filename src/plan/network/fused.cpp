@@ -30,10 +30,17 @@ std::string refusal_of(FusedPlan const& plan) {
   if (network.layers == 0) return "a layer, loss or type has no part of a fused kernel";
   if (plan.batch > max_fused_batch)
     return fmt::format("a batch of {} images; at most {}", plan.batch, max_fused_batch);
-  for (int i = 0; i < network.layers; ++i)
-    if (!network.layer[i].is_convolution() && network.layer[i].inputs() % 4 != 0)
-      return fmt::format("a fully connected layer has {} inputs, not a multiple of 4",
-                         network.layer[i].inputs());
+  for (int i = 0; i < network.layers; ++i) {
+    FusedLayer const& layer = network.layer[i];
+    if (!layer.is_convolution() && layer.inputs() % 4 != 0)
+      return fmt::format("a fully connected layer has {} inputs, not a multiple of 4", layer.inputs());
+    if (layer.sum_columns() > max_fused_columns)
+      return fmt::format("a convolution has rows of {} sums; at most {}", layer.sum_columns(),
+                         max_fused_columns);
+    if (layer.maximum && layer.channels * layer.plane() > max_fused_positions)
+      return fmt::format("a convolution has {} inputs with padding; at most {} before a maximum",
+                         layer.channels * layer.plane(), max_fused_positions);
+  }
   if (plan.shared_bytes > gpu.shared_bytes_per_block)
     return fmt::format("the arrays of an image take {} bytes of shared memory; a block has {}",
                        plan.shared_bytes, gpu.shared_bytes_per_block);

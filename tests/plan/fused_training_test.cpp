@@ -1,0 +1,93 @@
+// Networks trained by one kernel: which layers are composed, what fits, and that the text compiles.
+#include <gtest/gtest.h>
+
+#include "nets/layers.h"
+#include "nets/lenet5/model.h"
+#include "src/backend/cuda/executor.h"
+#include "src/jit/compile.h"
+#include "src/jit/nvrtc.h"
+#include "src/plan/network/emulated.h"
+#include "src/plan/network/fused.h"
+
+namespace cosmati {
+namespace {
+
+Device device_of(char const* gpu) {
+  Device device;
+  device.backend = Backend::cuda;
+  device.gpu = describe_gpu(gpu);
+  return device;
+}
+
+FusedNetwork composed(lenet5::Variant variant, Device const& device, DataType type = DataType::f32) {
+  lenet5::Model model(variant, 1);
+  nets::Assignment assignment = model.assignment(device);
+  assignment.type = type;
+  return model.sequence(nets::device_context(assignment, false), 1)->compose();
+}
+
+OptimizerProblem with_momentum() {
+  OptimizerProblem problem;
+  problem.momentum = 0.9;
+  return problem;
+}
+
+TEST(FusedTraining, TheModernNetworkIsTheCatalogues) {
+  Device const device = device_of("h200");
+  FusedNetwork network = composed(lenet5::Variant::modern, device);
+  network.images = plan::emulated_fused_images, network.threads = plan::emulated_fused_threads;
+  EXPECT_EQ(network, plan::emulated_lenet5(false));
+  EXPECT_EQ(composed(lenet5::Variant::chapter, device).layers, 0);    // Gaussian units
+  EXPECT_EQ(composed(lenet5::Variant::lecun1998, device).layers, 0);  // partly connected
+  EXPECT_EQ(composed(lenet5::Variant::modern, device, DataType::bf16).layers, 0);
+}
+
+TEST(FusedTraining, ABlockHasMoreImagesOfLargeBatches) {
+  Device const device = device_of("h200");
+  FusedNetwork const network = composed(lenet5::Variant::modern, device);
+  auto const images = [&](Index batch, Device const& on) {
+    return plan_fused(network, batch, with_momentum(), on).network.images;
+  };
+  EXPECT_EQ(images(64, device), 1);
+  EXPECT_EQ(images(256, device), 2);
+  EXPECT_EQ(images(1024, device), 4);
+  EXPECT_EQ(images(4096, device), 4);
+  EXPECT_LT(images(4096, device_of("rtx4090")), 4);  // 99 KiB a block
+}
+
+TEST(FusedTraining, RefusalsSayWhatDoesNotFit) {
+  Device const device = device_of("h200");
+  FusedNetwork const network = composed(lenet5::Variant::modern, device);
+  auto const refusal = [&](FusedNetwork const& of, Device const& on) {
+    return plan_fused(of, 64, with_momentum(), on).refusal;
+  };
+  EXPECT_EQ(refusal(network, device), "");
+  EXPECT_NE(refusal({}, device).find("a layer, loss or type"), std::string::npos);
+  FusedNetwork odd = network;
+  odd.layer[4].channels = 83;
+  EXPECT_EQ(refusal(odd, device), "a fully connected layer has 83 inputs, not a multiple of 4");
+  FusedNetwork wide = network;
+  wide.layer[0].width = 64;
+  EXPECT_EQ(refusal(wide, device), "a convolution has rows of 64 sums; at most 32");
+  FusedNetwork large = network;
+  large.layer[0].channels = 100;
+  EXPECT_NE(refusal(large, device).find("a block has 232448"), std::string::npos) << refusal(large, device);
+  Device cpu = device;
+  cpu.backend = Backend::cpu;
+  EXPECT_EQ(refusal(network, cpu), "the backend cpu runs no kernels of a GPU");
+}
+
+TEST(FusedTraining, KernelsCompileWithoutManySpills) {
+  if (!jit::nvrtc_available()) GTEST_SKIP() << jit::nvrtc_description();
+  for (Index const batch : {64, 256, 1024}) {
+    Device const device = device_of("h200");
+    FusedPlan const plan =
+        plan_fused(composed(lenet5::Variant::modern, device), batch, with_momentum(), device);
+    auto const cubin = jit::compile(cuda::kernel_source(plan::fused_kernel(plan), device.gpu));
+    EXPECT_LE(cubin.local_bytes, 64) << batch;
+    EXPECT_EQ(cubin.compiler_warnings, "");
+  }
+}
+
+}  // namespace
+}  // namespace cosmati
