@@ -1,10 +1,13 @@
 // Training by one kernel gives the losses and parameters of a step in double precision, for networks with
 // each kind of pooling, function and optimizer, batches that do not fill the blocks, and several steps.
+#include <gtest/gtest.h>
+
+#include <algorithm>
 #include <cmath>
 #include <vector>
 
+#include "cosmati/arch/emulator.h"
 #include "cosmati/network/training.h"
-#include "tests/emulated/testing.h"
 
 namespace cosmati {
 namespace {
