@@ -112,7 +112,7 @@ struct WgradDirectThread {
   int const channel = above_rows - filter_group * window.inputs;
   int const bias_part = schedule.block_filters.quotient(arch::thread());
   int const bias_filter = arch::thread() - bias_part * schedule.filters;
-  // Of all filters of the block.
+  // The weights of one filter and of all filters of the block.
   int const row_taps = window.inputs * window.rows.taps * taps, weights = schedule.filters * row_taps;
   Sum sum[thread_filters][taps] = {};
   Sum bias = 0;

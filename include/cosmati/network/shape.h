@@ -1,4 +1,4 @@
-// The layers of a fused network as plain data, and where a block keeps their arrays in shared memory.
+// The layers of a fused network as plain data, and the layout of their arrays in a block's shared memory.
 #pragma once
 #include "cosmati/core/config.h"
 
@@ -93,19 +93,19 @@ inline constexpr int fused_lanes = 16, fused_pitch = 4 * fused_lanes;
 
 // Offsets in floats, all multiples of 4.
 struct FusedLayout {
-  // Of each image: value[i] is the input of layer i, value[layers] the scores; gradient[i] is that of the
-  // sums whose function has the value value[i]; positions[i]: 16 bits for each maximum, the offset of its
-  // sum's window in value[i].
+  // One part per image: value[i] is the input of layer i, value[layers] the scores; gradient[i] the gradient
+  // of the sums from which value[i] was computed; positions[i] has 16 bits for each maximum, the offset of
+  // its sum within the window in value[i].
   int value[max_fused_layers + 1] = {}, gradient[max_fused_layers + 1] = {}, positions[max_fused_layers] = {};
   int image = 0;  // the size of an image's part
-  // Of the block: the filters and biases of convolutions, and the sums of their gradients: for each
-  // convolution weights, then biases.
+  // Once per block: the filters and biases of convolutions, and the sums of their gradients; for each
+  // convolution its weights, then its biases.
   int filters[max_fused_layers] = {}, sums[max_fused_layers] = {};
   int first_sum = 0, all_sums = 0;  // their number is a multiple of 4
   int scratch = 0;                  // gradients with margins, or partial sums of a fully connected layer
   int scratch_size = 0;
   int total = 0;
-  // Of the batch: the rows of the inputs and of the gradients of fully connected layers in global memory.
+  // Once per batch, in global memory: rows of the inputs and of the gradients of fully connected layers.
   int saved_input[max_fused_layers] = {}, saved_gradient[max_fused_layers] = {}, saved_rows = 0;
 };
 

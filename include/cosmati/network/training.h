@@ -1,7 +1,7 @@
-// Training of a small network by one kernel for many steps. A block computes its images forward and backward
-// in shared memory; the grid meets; all blocks share the gradients of the parameters and update them; the
-// grid meets again. Images belong to blocks by their numbers and sums have a fixed order, so that the same
-// grid gives the same bits.
+// Trains a small network for many steps in one kernel. A block runs the forward and backward passes of its
+// images in shared memory. After a grid barrier, the blocks divide the parameters, add their gradients and
+// update them; a second barrier ends the step. Images are assigned to blocks by number and sums have a fixed
+// order, so the same grid produces the same bits.
 #pragma once
 #include "cosmati/arch/grid_barrier.h"
 #include "cosmati/network/convolution_tile.h"
