@@ -88,57 +88,137 @@ struct WgradDirect {
   }
 };
 
-// One thread of a block. Its number is (part of the rows of outputs, filters, channel, row of taps), and for
-// the bias gradient (part, filter).
-template <class Traits>
-struct WgradDirectThread {
-  using Sum = typename Traits::Sum;
-  using Image = typename Traits::ElementImage;
-  using Gradient = typename Traits::ElementGradient;
-  using Shared = typename Traits::SharedStorage;
-  static constexpr int threads = Traits::threads, thread_filters = Traits::filters, taps = Traits::taps;
-
-  typename Traits::Params const& params;
-  SlidingArguments const& window = params.window;
-  WgradTileSchedule const& schedule = params.schedule;
-  Index const group = schedule.first_group + arch::block_z();
-  int const first_filter = arch::block_y() * schedule.filters;
-  int const filters =
-      window.outputs - first_filter < schedule.filters ? window.outputs - first_filter : schedule.filters;
+// A thread's part of a block: a part of the rows of outputs, filters, a channel and a row of taps; for the
+// bias gradient a part of the rows of one filter.
+struct WgradDirectPart {
+  int part, filter_group, channel, tap_row;
+  int bias_part, bias_filter;
+};
+COSMATI_DEVICE WgradDirectPart wgrad_direct_part(SlidingArguments const& window,
+                                                 WgradTileSchedule const& schedule) {
   int const part = schedule.slots.quotient(arch::thread());
   int const slot = arch::thread() - part * schedule.slots.divisor;
   int const above_rows = schedule.taps_down.quotient(slot), tap_row = slot - above_rows * window.rows.taps;
   int const filter_group = schedule.channels.quotient(above_rows);
   int const channel = above_rows - filter_group * window.inputs;
   int const bias_part = schedule.block_filters.quotient(arch::thread());
-  int const bias_filter = arch::thread() - bias_part * schedule.filters;
-  // The weights of one filter and of all filters of the block.
-  int const row_taps = window.inputs * window.rows.taps * taps, weights = schedule.filters * row_taps;
-  Sum sum[thread_filters][taps] = {};
+  return {part, filter_group, channel, tap_row, bias_part, arch::thread() - bias_part * schedule.filters};
+}
+
+// Adds the products of a pass to the sums of weights.
+template <class Traits>
+COSMATI_DEVICE void add_weights(SlidingArguments const& window, WgradTileSchedule const& schedule,
+                                WgradDirectPart const& at, typename Traits::Sum const* planes,
+                                typename Traits::Sum const* gradients, int images, int rows,
+                                typename Traits::Sum (&sum)[Traits::filters][Traits::taps]) {
+  using Sum = typename Traits::Sum;
+  Sum const* const from = planes + at.channel * schedule.image.channel_pitch +
+                          at.tap_row * window.rows.tap_step * schedule.image.row_pitch;
+  Sum const* const by = gradients + at.filter_group * Traits::filters * schedule.gradient.channel_pitch;
+  COSMATI_NO_UNROLL
+  for (int line = at.part; line < images * schedule.rows; line += schedule.parts) {
+    int const n = schedule.tile_rows.quotient(line), p = line - n * schedule.rows;
+    if (p >= rows) continue;
+    WgradDirect<Traits>::add_row(
+        window.columns.outputs,
+        from + n * schedule.image.image_pitch + p * window.rows.output_step * schedule.image.row_pitch,
+        by + n * schedule.gradient.image_pitch + p * schedule.gradient.row_pitch,
+        schedule.gradient.channel_pitch, sum);
+  }
+}
+
+// Adds the gradients of a pass to the sum of the bias gradient.
+template <class Sum>
+COSMATI_DEVICE void add_bias(SlidingArguments const& window, WgradTileSchedule const& schedule,
+                             WgradDirectPart const& at, Sum const* gradients, int images, int rows,
+                             Sum& bias) {
+  for (int line = at.bias_part; line < images * schedule.rows; line += schedule.bias_parts) {
+    int const n = schedule.tile_rows.quotient(line), p = line - n * schedule.rows;
+    if (p >= rows) continue;
+    Sum const* const row = gradients + n * schedule.gradient.image_pitch +
+                           at.bias_filter * schedule.gradient.channel_pitch + p * schedule.gradient.row_pitch;
+    for (int q = 0; q < window.columns.outputs; ++q) bias += row[q];
+  }
+}
+
+// Adds the threads' sums in order, and writes them to global memory. The sums replace the planes.
+template <class Traits>
+COSMATI_DEVICE void write_partials(typename Traits::Params const& params, WgradDirectPart const& at,
+                                   Index group, int first_filter, int filters,
+                                   typename Traits::SharedStorage& shared,
+                                   typename Traits::Sum const (&sum)[Traits::filters][Traits::taps],
+                                   typename Traits::Sum bias) {
+  using Sum = typename Traits::Sum;
+  constexpr int taps = Traits::taps;
+  SlidingArguments const& window = params.window;
+  WgradTileSchedule const& schedule = params.schedule;
+  int const row_taps = window.inputs * window.rows.taps * taps, all = schedule.filters * row_taps;
+  arch::block_barrier();
+  if (at.part < schedule.parts) {
+    Sum* const to = shared.weight_sums(at.part, all) + at.filter_group * Traits::filters * row_taps +
+                    (at.channel * window.rows.taps + at.tap_row) * taps;
+    COSMATI_UNROLL
+    for (int k = 0; k < Traits::filters; ++k) {
+      COSMATI_UNROLL
+      for (int s = 0; s < taps; ++s) to[k * row_taps + s] = sum[k][s];
+    }
+  }
+  Sum* const biases = shared.bias_sums(schedule, all);
+  if (at.bias_part < schedule.bias_parts) biases[arch::thread()] = bias;
+  arch::block_barrier();
+  Sum* const partials =
+      static_cast<Sum*>(params.partials) + (arch::block_x() * schedule.groups + group) * schedule.weights;
+  for (int w = arch::thread(); w < filters * row_taps; w += Traits::threads) {
+    Sum total = 0;
+    for (int i = 0; i < schedule.parts; ++i) total += shared.weight_sums(i, all)[w];
+    partials[first_filter * row_taps + w] = total;
+  }
+  if (params.bias != nullptr && arch::thread() < filters) {
+    Sum total = 0;
+    for (int i = 0; i < schedule.bias_parts; ++i) total += biases[i * schedule.filters + arch::thread()];
+    partials[window.outputs * row_taps + first_filter + arch::thread()] = total;
+  }
+}
+
+// Grid: (blocks that share the passes, parts of filters, groups); dynamic shared memory: SharedStorage.
+template <class Traits>
+COSMATI_KERNEL(Traits::threads, Traits::blocks)
+wgrad_direct_kernel(COSMATI_PARAMETER typename Traits::Params params) {
+  using Sum = typename Traits::Sum;
+  using Image = typename Traits::ElementImage;
+  using Gradient = typename Traits::ElementGradient;
+  constexpr int threads = Traits::threads;
+  SlidingArguments const& window = params.window;
+  WgradTileSchedule const& schedule = params.schedule;
+  Index const group = schedule.first_group + arch::block_z();
+  int const first_filter = arch::block_y() * schedule.filters;
+  int const filters =
+      window.outputs - first_filter < schedule.filters ? window.outputs - first_filter : schedule.filters;
+  auto& shared = arch::shared_storage<typename Traits::SharedStorage>();
+  Sum* const planes = shared.image();
+  Sum* const gradients = shared.gradient(schedule);
+  PlaneSource<Image> const image{
+      arch::as_global(static_cast<Image const*>(window.image)) + group * window.image_group,
+      window.image_stride,
+      window.image_input,
+      window.rows.image_stride,
+      window.columns.image_stride,
+      window.rows.size,
+      window.columns.size};
+  PlaneSource<Gradient> const gradient{arch::as_global(static_cast<Gradient const*>(params.gradient)) +
+                                           group * params.gradient_group +
+                                           first_filter * params.gradient_channel,
+                                       params.gradient_image,
+                                       params.gradient_channel,
+                                       params.gradient_row,
+                                       params.gradient_column,
+                                       window.rows.outputs,
+                                       window.columns.outputs};
+  WgradDirectPart const at = wgrad_direct_part(window, schedule);
+  Sum sum[Traits::filters][Traits::taps] = {};
   Sum bias = 0;
 
-  COSMATI_DEVICE PlaneSource<Image> image() const {
-    return {arch::as_global(static_cast<Image const*>(window.image)) + group * window.image_group,
-            window.image_stride,
-            window.image_input,
-            window.rows.image_stride,
-            window.columns.image_stride,
-            window.rows.size,
-            window.columns.size};
-  }
-  COSMATI_DEVICE PlaneSource<Gradient> gradient() const {
-    return {arch::as_global(static_cast<Gradient const*>(params.gradient)) + group * params.gradient_group +
-                first_filter * params.gradient_channel,
-            params.gradient_image,
-            params.gradient_channel,
-            params.gradient_row,
-            params.gradient_column,
-            window.rows.outputs,
-            window.columns.outputs};
-  }
-
-  // Loads the images and rows of a pass, and adds their products.
-  COSMATI_DEVICE void add_pass(int pass, PlaneSource<Image> x, PlaneSource<Gradient> dy, Shared& shared) {
+  for (int pass = arch::block_x(); pass < schedule.passes; pass += arch::grid_x()) {
     int const chunk = schedule.tiles_down.quotient(pass);
     int const first_row = (pass - chunk * schedule.tiles_down.divisor) * schedule.rows;
     int const first_image = chunk * schedule.images;
@@ -148,94 +228,24 @@ struct WgradDirectThread {
         window.rows.outputs - first_row < schedule.rows ? window.rows.outputs - first_row : schedule.rows;
     if (pass != arch::block_x()) arch::block_barrier();
     if (schedule.image.fill) {
-      fill_planes<threads>(shared.image(), schedule.images * schedule.image.image_pitch);
+      fill_planes<threads>(planes, schedule.images * schedule.image.image_pitch);
       arch::block_barrier();
     }
-    x.data += first_image * x.image;
+    PlaneSource<Image> x = image;
+    x.data += first_image * image.image;
     load_planes<threads>(schedule.image, x, images, window.inputs,
                          window.rows.origin + first_row * window.rows.output_step, window.columns.origin,
-                         shared.image());
-    dy.data += first_image * dy.image;
-    load_planes<threads>(schedule.gradient, dy, images, filters, first_row, 0, shared.gradient(schedule));
+                         planes);
+    PlaneSource<Gradient> dy = gradient;
+    dy.data += first_image * gradient.image;
+    load_planes<threads>(schedule.gradient, dy, images, filters, first_row, 0, gradients);
     arch::block_barrier();
-    if (part < schedule.parts) add_weights(images, rows, shared);
-    if (params.bias != nullptr && bias_part < schedule.bias_parts && bias_filter < filters)
-      add_bias(images, rows, shared);
+    if (at.part < schedule.parts)
+      add_weights<Traits>(window, schedule, at, planes, gradients, images, rows, sum);
+    if (params.bias != nullptr && at.bias_part < schedule.bias_parts && at.bias_filter < filters)
+      add_bias(window, schedule, at, gradients, images, rows, bias);
   }
-
-  COSMATI_DEVICE void add_weights(int images, int rows, Shared& shared) {
-    Sum const* const from = shared.image() + channel * schedule.image.channel_pitch +
-                            tap_row * window.rows.tap_step * schedule.image.row_pitch;
-    Sum const* const by =
-        shared.gradient(schedule) + filter_group * thread_filters * schedule.gradient.channel_pitch;
-    COSMATI_NO_UNROLL
-    for (int line = part; line < images * schedule.rows; line += schedule.parts) {
-      int const n = schedule.tile_rows.quotient(line), p = line - n * schedule.rows;
-      if (p >= rows) continue;
-      WgradDirect<Traits>::add_row(
-          window.columns.outputs,
-          from + n * schedule.image.image_pitch + p * window.rows.output_step * schedule.image.row_pitch,
-          by + n * schedule.gradient.image_pitch + p * schedule.gradient.row_pitch,
-          schedule.gradient.channel_pitch, sum);
-    }
-  }
-
-  COSMATI_DEVICE void add_bias(int images, int rows, Shared& shared) {
-    for (int line = bias_part; line < images * schedule.rows; line += schedule.bias_parts) {
-      int const n = schedule.tile_rows.quotient(line), p = line - n * schedule.rows;
-      if (p >= rows) continue;
-      Sum const* const row = shared.gradient(schedule) + n * schedule.gradient.image_pitch +
-                             bias_filter * schedule.gradient.channel_pitch + p * schedule.gradient.row_pitch;
-      for (int q = 0; q < window.columns.outputs; ++q) bias += row[q];
-    }
-  }
-
-  // Writes the thread's sums to shared memory.
-  COSMATI_DEVICE void stage(Shared& shared) const {
-    if (part < schedule.parts) {
-      Sum* const to = shared.weight_sums(part, weights) + filter_group * thread_filters * row_taps +
-                      (channel * window.rows.taps + tap_row) * taps;
-      COSMATI_UNROLL
-      for (int k = 0; k < thread_filters; ++k) {
-        COSMATI_UNROLL
-        for (int s = 0; s < taps; ++s) to[k * row_taps + s] = sum[k][s];
-      }
-    }
-    if (bias_part < schedule.bias_parts) shared.bias_sums(schedule, weights)[arch::thread()] = bias;
-  }
-
-  // Adds the parts of the block's weights in order, and writes them to global memory.
-  COSMATI_DEVICE void write_partials(Shared& shared) const {
-    Sum* const partials =
-        static_cast<Sum*>(params.partials) + (arch::block_x() * schedule.groups + group) * schedule.weights;
-    for (int w = arch::thread(); w < filters * row_taps; w += threads) {
-      Sum total = 0;
-      for (int i = 0; i < schedule.parts; ++i) total += shared.weight_sums(i, weights)[w];
-      partials[first_filter * row_taps + w] = total;
-    }
-    if (params.bias != nullptr && arch::thread() < filters) {
-      Sum total = 0;
-      for (int i = 0; i < schedule.bias_parts; ++i)
-        total += shared.bias_sums(schedule, weights)[i * schedule.filters + arch::thread()];
-      partials[window.outputs * row_taps + first_filter + arch::thread()] = total;
-    }
-  }
-};
-
-// Grid: (blocks that share the passes, parts of filters, groups); dynamic shared memory: SharedStorage.
-template <class Traits>
-COSMATI_KERNEL(Traits::threads, Traits::blocks)
-wgrad_direct_kernel(COSMATI_PARAMETER typename Traits::Params params) {
-  auto& shared = arch::shared_storage<typename Traits::SharedStorage>();
-  WgradDirectThread<Traits> thread{params};
-  auto const image = thread.image();
-  auto const gradient = thread.gradient();
-  for (int pass = arch::block_x(); pass < params.schedule.passes; pass += arch::grid_x())
-    thread.add_pass(pass, image, gradient, shared);
-  arch::block_barrier();
-  thread.stage(shared);
-  arch::block_barrier();
-  thread.write_partials(shared);
+  write_partials<Traits>(params, at, group, first_filter, filters, shared, sum, bias);
 }
 
 // Grid: (ceil(weights / sum_lanes), 1, groups); block: sum_threads; dynamic shared memory: SumStorage.
