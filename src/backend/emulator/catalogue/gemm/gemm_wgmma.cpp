@@ -54,7 +54,7 @@ void add_gemm_wgmma(KernelTable& table) {
   add_deep<tf32, tf32, f32>(table), add<TensorSource<tf32, outer>, TensorSource<tf32, depth>, f32>(table);
   add_by_threads<tf32, depth, 1>(table), add_by_threads<tf32, outer, 1>(table);
   add_by_threads<bf16, depth, 1>(table), add_by_threads<bf16, depth, 2>(table);
-  using ByPointers = TensorSource<bf16, depth, TensorMapArray>;
+  using ByPointers = TensorSource<bf16, depth, PointerArguments>;
   add<ByPointers, ByPointers, f32>(table);
 }
 
