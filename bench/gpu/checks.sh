@@ -63,6 +63,14 @@ products() {
     "--type f32 --kernel multistage" "--type f64 --kernel multistage"; do
     jobs+=("$words --policy partition=stream_k --seed $((seed++))")
   done
+  jobs+=("--type f16 --accumulator f16 --kernel warp_specialized --seed $((seed++))")
+  for type in bf16 f16 tf32 s8 e4m3; do
+    jobs+=("--size 1:161:40x16:416:200x520:9000:848 --type $type --layout tn --kernel warp_specialized --policy partition=split_k_parallel")
+    for policy in 192x128_pair 192x96 192x32 192x16 64x16 128x16 large_stores; do
+      jobs+=("--size 1:401:80x16:416:200x136:1100:241 --type $type --layout tn --kernel warp_specialized --policy $policy")
+    done
+  done
+  jobs+=("--size 8:808:200x16:616:200x72:520:224 --type f16 --accumulator f16 --layout nt --kernel warp_specialized --policy 256x256")
   for words in "--type f16" "--type f16 --accumulator f16" "--type bf16" "--type tf32" "--type f64" "--type s8" "--type u8"; do
     for kernel in double_buffered multistage; do
       jobs+=("$words --kernel $kernel --policy multiply=wmma --seed $((seed++))")
@@ -107,7 +115,9 @@ sanitize() {
     "--type tf32 --layout tt --size 132x260x300 --misalign 4" "--type bf16 --layout tn --size 260x132x300 --misalign 8" \
     "--type f16 --layout tn --size 33x35x37x3 --misalign 2" \
     "--type bf16 --layout tn --size 600x1000x1000 --policy partition=stream_k" \
-    "--type bf16 --layout nn --size 64x128x4096 --policy deep_four"; do
+    "--type bf16 --layout nn --size 64x128x4096 --policy deep_four" "--type bf16 --layout tn --size 1x1000x520 --policy 64x16" \
+    "--type f16 --accumulator f16 --layout nt --size 264x264x200 --policy 256x256" \
+    "--type bf16 --layout tn --size 100x136x4000 --policy partition=split_k_parallel"; do
     jobs+=("$words --kernel warp_specialized")
   done
   for kernel in double_buffered multistage; do

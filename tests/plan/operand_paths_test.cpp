@@ -99,7 +99,7 @@ TEST(OperandPaths, FewRowsAreExchanged) {
   EXPECT_EQ(plan::operand_paths(one).size(), 2u);
   Plan<GemmProblem> const of_one = plan_of(one);
   EXPECT_TRUE(of_one.recipe.swapped);
-  EXPECT_EQ(of_one.recipe.policy.block_n, 32);
+  EXPECT_EQ(of_one.recipe.policy.block_n, 16);
   EXPECT_TRUE(has(note_of(of_one), "; operands in place, exchanged: ")) << note_of(of_one);
   EXPECT_TRUE(has(main_text(of_one), "TensorDestination<bf16, Along::mn>")) << main_text(of_one);
 

@@ -75,7 +75,7 @@ struct EpilogueScheduleOf<EpilogueSchedule::direct, Traits, Epilogue,
     int const to_m = static_cast<int>(first_m), to_n = static_cast<int>(first_n);
     MapUse<Maps> map_of;
     auto const place_of_matrix = d.place(at.batch);
-    using Place = decltype(d.place(0));
+    using MatrixPlace = decltype(d.place(0));
     COSMATI_UNROLL
     for (int box = 0; box < store.boxes; ++box) {
       Pair value[columns / 8][2];  // computed before any store, so that operands are loaded together
@@ -105,9 +105,9 @@ struct EpilogueScheduleOf<EpilogueSchedule::direct, Traits, Epilogue,
       for (int b = 0; b < buffers; ++b) {
         int const stored = box + 1 - buffers + b;
         int const m = to_m + stored / boxes_n * 64, n = to_n + stored % boxes_n * columns;
-        int to[Place::rank] = {along == Along::k ? n : m, along == Along::k ? m : n};
+        int to[MatrixPlace::rank] = {along == Along::k ? n : m, along == Along::k ? m : n};
         place_of_matrix.complete(to);
-        arch::store_tile<Place::rank>(map, shared.bytes[warp][b], to);
+        arch::store_tile<MatrixPlace::rank>(map, shared.bytes[warp][b], to);
       }
       arch::commit_stores();
     }

@@ -87,16 +87,16 @@ COSMATI_DEVICE void copy_box(void* to, arch::TensorMap const& map, arch::Barrier
 
 // Issues the loads of a tile, at (first_outer, first_depth) of a matrix, for TensorTile::copy(). A box begins
 // at offset (`neighbor`, `line`).
-template <class Place>
+template <class MatrixPlace>
 struct MatrixBoxes {
   arch::TensorMap const& map;
   int first_outer, first_depth;
-  Place place;
+  MatrixPlace place;
   template <Along along, bool many>
   COSMATI_DEVICE void copy(void* to, arch::Barrier& barrier, int neighbor, int line,
                            unsigned short blocks) const {
-    int at[Place::rank] = {(along == Along::k ? first_depth : first_outer) + neighbor,
-                           (along == Along::k ? first_outer : first_depth) + line};
+    int at[MatrixPlace::rank] = {(along == Along::k ? first_depth : first_outer) + neighbor,
+                                 (along == Along::k ? first_outer : first_depth) + line};
     place.complete(at);
     copy_box<many>(to, map, barrier, at, blocks);
   }
@@ -110,13 +110,13 @@ struct TensorSource {
   static constexpr Along along = along_;  // MN-major (outer) or K-major (depth)
 
   struct Lines {
-    using Place = decltype(Maps().place(0));
+    using MatrixPlace = decltype(Maps().place(0));
     arch::TensorMap const& map;
     int first_outer;
-    Place place;
+    MatrixPlace place;
     COSMATI_DEVICE Lines(Maps const& maps, arch::TensorMap const& of_batch, int first, Index matrix)
         : map(of_batch), first_outer(first), place(maps.place(matrix)) {}
-    COSMATI_DEVICE MatrixBoxes<Place> step(int first_depth) const {
+    COSMATI_DEVICE MatrixBoxes<MatrixPlace> step(int first_depth) const {
       return {map, first_outer, first_depth, place};
     }
   };

@@ -138,7 +138,7 @@ bool wmma_takes(DataType a, DataType b, DataType sum) {
 
 std::vector<NamedPolicy> named_policies(MainLoop main_loop, Multiply multiply, DataType sum,
                                         int element_bytes) {
-  if (main_loop == MainLoop::warp_specialized) return warpgroup_policies(element_bytes);
+  if (main_loop == MainLoop::warp_specialized) return warpgroup_policies(element_bytes, sum);
   std::vector<NamedPolicy> list;
   for (int i = 0; i < policy_name_count; ++i) {
     auto const name = static_cast<PolicyName>(i);

@@ -47,10 +47,10 @@ double predict_sum_of_parts(GemmRecipe const& recipe, CanonicalGemm const& form,
   if (!adds_parts(recipe)) return 0;
   // Predicted, not measured: the kernel is launched while the main one runs, loads parts mostly from the L2
   // cache, eight at a time, and stores the result.
-  constexpr double launch_seconds = 1.5e-6, latency_seconds = 0.8e-6, parts_at_once = 8;
+  constexpr double launch_seconds = 1.6e-6, latency_seconds = 1e-6, parts_at_once = 8;
   double const rounds = std::ceil(recipe.splits / (parts_at_once * sum_of_parts_block(recipe).groups));
   double const bytes = static_cast<double>(bytes_of_parts(form, recipe.splits));
-  return launch_seconds + rounds * latency_seconds + bytes / (0.9 * gpu.memory_bytes_per_second);
+  return launch_seconds + rounds * latency_seconds + bytes / (0.7 * gpu.memory_bytes_per_second);
 }
 
 }  // namespace cosmati::plan

@@ -127,6 +127,7 @@ struct Tiles {
   char const* name;
   int block_m, block_n, warp_m, stages, cluster_m, cluster_k, blocks;
   bool ping_pong = false;
+  int cluster_n = 1;
 };
 
 NamedPolicy policy_of(Tiles const& tiles, int element_bytes) {
@@ -139,6 +140,7 @@ NamedPolicy policy_of(Tiles const& tiles, int element_bytes) {
   policy.thread_n = tiles.block_n / 4;
   policy.stages = tiles.stages;
   policy.cluster_m = tiles.cluster_m;
+  policy.cluster_n = tiles.cluster_n;
   policy.cluster_k = tiles.cluster_k;
   policy.blocks = tiles.blocks;
   policy.ping_pong = tiles.ping_pong;
@@ -149,7 +151,9 @@ NamedPolicy policy_of(Tiles const& tiles, int element_bytes) {
 
 }  // namespace
 
-std::vector<NamedPolicy> warpgroup_policies(int element_bytes) {
+namespace {
+
+std::vector<NamedPolicy> basic_policies(int element_bytes) {
   // Measured on an H200 (docs/decisions/0004): a multiprocessor loads 60 bytes per clock, so tiles smaller
   // than 128x128 wait for their operands; two blocks of a cluster share the tile of B. If there are few
   // tiles, a cluster shares one along k.
@@ -168,13 +172,32 @@ std::vector<NamedPolicy> warpgroup_policies(int element_bytes) {
   return list;
 }
 
-std::vector<NamedPolicy> window_policies(int element_bytes) {
+}  // namespace
+
+std::vector<NamedPolicy> warpgroup_policies(int element_bytes, DataType sum) {
+  // Named by their tiles, measured on an H100 (docs/decisions/0040): three warpgroups fill multiprocessors
+  // that powers of two leave idle; 16 columns suffice for few rows of D; with fewer stages, the whole tile
+  // has a store buffer.
+  constexpr Tiles by_extents[] = {
+      {"192x128", 192, 128, 16, 4, 1, 1, 1}, {"192x128_pair", 192, 128, 16, 4, 1, 1, 1, false, 2},
+      {"192x96", 192, 96, 16, 5, 1, 1, 1},   {"192x32", 192, 32, 16, 7, 1, 1, 1},
+      {"192x16", 192, 16, 16, 8, 1, 1, 1},   {"64x16", 64, 16, 16, 10, 1, 1, 2},
+      {"128x16", 128, 16, 16, 11, 1, 1, 1},  {"large_stores", 128, 128, 32, 4, 2, 1, 1, true}};
+  std::vector<NamedPolicy> list = basic_policies(element_bytes);
+  for (Tiles const& tiles : by_extents) list.push_back(policy_of(tiles, element_bytes));
+  // 128 registers of sums for 128x256 in a warpgroup.
+  if (sum == DataType::f16) list.push_back(policy_of({"256x256", 256, 256, 32, 3, 2, 1, 1}, element_bytes));
+  return list;
+}
+
+std::vector<NamedPolicy> window_policies(int element_bytes, bool one_tap) {
   // For few filters and short sums. In the ping-pong tiles ("turns") one warpgroup stores while the other
   // multiplies.
   constexpr Tiles more[] = {{"tall_turns", 128, 64, 32, 8, 1, 1, 1, true},
                             {"narrow_turns", 128, 32, 32, 9, 1, 1, 1, true},
                             {"tower", 256, 64, 32, 5, 1, 1, 1}};
-  std::vector<NamedPolicy> list = warpgroup_policies(element_bytes);
+  std::vector<NamedPolicy> list = basic_policies(element_bytes);
+  if (one_tap) return list;
   for (Tiles const& tiles : more) list.push_back(policy_of(tiles, element_bytes));
   return list;
 }
@@ -266,7 +289,7 @@ double predict_warp_specialized(GemmRecipe const& recipe, CanonicalGemm const& f
                                 Volume const& volume) {
   GemmPolicy const& p = recipe.policy;
   // Fitted to 2600 measurements on an H200: 33 problems, 27 policies, up to 6 splits (docs/decisions/0004).
-  constexpr double launch_seconds = 2.15e-6, share_of_peak = 0.95, alone = 0.68, tile_seconds = 0.06e-6;
+  constexpr double launch_seconds = 2.15e-6, share_of_peak = 0.97, alone = 0.68, tile_seconds = 0.06e-6;
   constexpr double store_seconds = 0.46e-6;
   // The store rate per multiprocessor when all store at the same time. If d is M-major, a warp writes 16
   // adjacent elements, half a cache line: predicted, not yet measured.
@@ -276,19 +299,31 @@ double predict_warp_specialized(GemmRecipe const& recipe, CanonicalGemm const& f
   auto const splits = static_cast<double>(recipe.splits);
   double const block = static_cast<double>(p.block_m) * p.block_n;
 
+  // The number of rounds of blocks per multiprocessor.
+  double const blocks = volume.tiles * splits * ck;
+  auto const all_resident = static_cast<double>(resident_clusters(p, gpu));
+  double const multiprocessors = all_resident / p.blocks, waves = std::ceil(blocks / all_resident);
+  double const full = std::floor(blocks / all_resident), rest = blocks - full * all_resident;
+  double const steps = std::ceil(volume.steps / (splits * ck));
   // Step time: one warpgroup does not saturate the tensor cores, nor do two in ping-pong that wait for
   // promoted sums.
   double products = 4096.0 / size * share_of_peak;  // per clock
   if (p.ping_pong) products *= is_float8(form.a.type) ? 0.62 : 0.98;
-  if (p.consumer_warps() * p.blocks == 4) products *= alone;
+  double const together =
+      std::min<double>(p.blocks, std::ceil(blocks / multiprocessors));  // per multiprocessor
+  if (p.consumer_warps() * together <= 4) products *= alone;
   auto const in_whole_lines = [&](MatrixForm const& operand) {
     Index const pitch = operand.column_stride == 1 ? operand.row_stride : operand.column_stride;
     return pitch * size % step_bytes == 0;
   };
   double const intake = (p.cluster_m * p.cluster_n > 1 ? 61.0 : 55.4) *
                         (in_whole_lines(form.a) && in_whole_lines(form.b) ? 1.0 : 0.64);  // bytes per clock
+  // TMA fills rows beyond the edge of an operand with zeros, slowly.
+  constexpr double clocks_of_missing_row = 5;
+  double const missing = std::max(0.0, p.block_m - m) + std::max(0.0, p.block_n - n);
   double step_clocks =
-      std::max({block * p.block_k / products, (p.block_m + p.block_n) * step_bytes / intake,
+      std::max({block * p.block_k / products,
+                (p.block_m + p.block_n) * step_bytes / intake + clocks_of_missing_row * missing,
                 copy_clocks(recipe.a, p.block_m, size) + copy_clocks(recipe.b, p.block_n, size)});
   // If A passes through registers, the warps load it from shared memory instead of wgmma, which takes longer;
   // all loads of a step also share 128 bytes per clock. A warpgroup that multiplies alone waits for its
@@ -300,12 +335,6 @@ double predict_warp_specialized(GemmRecipe const& recipe, CanonicalGemm const& f
     step_clocks = std::max(step_clocks / share_by_registers, multiplies * (64 + columns) * 32 / shared_rate);
   }
 
-  // The number of rounds of blocks per multiprocessor.
-  double const blocks = volume.tiles * splits * ck;
-  auto const all_resident = static_cast<double>(resident_clusters(p, gpu));
-  double const multiprocessors = all_resident / p.blocks, waves = std::ceil(blocks / all_resident);
-  double const full = std::floor(blocks / all_resident), rest = blocks - full * all_resident;
-  double const steps = std::ceil(volume.steps / (splits * ck));
   // With stream-K all blocks finish at the same time, up to one step, and process one more piece of a tile
   // each.
   bool const streams = p.partition == Partition::stream_k && recipe.streamed > 0;
@@ -317,16 +346,24 @@ double predict_warp_specialized(GemmRecipe const& recipe, CanonicalGemm const& f
   double multiply = rounds * steps * step_clocks / gpu.clock_hertz + pieces * tile_seconds / p.blocks;
   if (volume.longest > volume.steps)  // the deepest tile of a group
     multiply = std::max(multiply, std::ceil(volume.longest / ck) * step_clocks / gpu.clock_hertz);
-  multiply *= 1 + 0.35 * std::min(1.0, multiply / 200e-6);  // power limit under sustained load
+  // The power limit under sustained load. Small tiles load their operands more often, from L2 and for each
+  // wgmma from shared memory, and draw more power: at 10240x4096x4096 on an H100, tiles of 128x128 took 533
+  // us, 128x256 447 us, and 256x256 with sums in f16 429 us.
+  double const loads = 128.0 / p.block_m + 128.0 / p.block_n, reads = 128.0 / p.warp_n;
+  double const slower = 0.35 + 0.1 * (loads - 1.5) + 0.2 * (reads - 0.5);
+  multiply *= 1 + std::clamp(slower, 0.2, 0.8) * std::min(1.0, multiply / 200e-6);
   // In cooperative mode both warpgroups store at the same time; in ping-pong, one stores while the other
-  // multiplies.
-  double const store = (p.ping_pong ? 1
+  // multiplies. Without a buffer for the whole tile, warps wait for TMA in between.
+  bool const waits = p.partition != Partition::split_k_parallel && stores_by_engine(p, form) &&
+                     tensor_store_of(p, form).buffers < tensor_store_of(p, form).boxes;
+  double const store = (waits ? 1.4 : 1.0) *
+                       (p.ping_pong ? 1
                         : streams   ? rounds + 0.5
                                     : rounds) *
                        (store_seconds + block / ck * size_of(form.d.type) / store_rate);
 
-  // The achieved memory bandwidth depends on the bytes in flight per multiprocessor.
-  constexpr double bytes_for_full_rate = 64e3;
+  // The achieved memory bandwidth depends on the bytes in flight per multiprocessor: a latency of 1.2 us.
+  double const bytes_for_full_rate = 1.2e-6 * gpu.memory_bytes_per_second / gpu.multiprocessors;
   double const rows =
       std::min(m, static_cast<double>(p.block_m)) + std::min(n, static_cast<double>(p.block_n));
   double const resident = std::min<double>(p.blocks, (streams ? all_resident : blocks) / gpu.multiprocessors);
@@ -336,14 +373,20 @@ double predict_warp_specialized(GemmRecipe const& recipe, CanonicalGemm const& f
                                ? 128.0 * 4 * 16
                                : (by_threads ? p.stages / 2 : p.stages) * step_bytes * rows;
   double const drawn = std::clamp(resident * in_flight / bytes_for_full_rate, 0.01, 1.0);
-  double const uneven = 1 + 0.19 * (waves > 1 && !streams ? waves * all_resident / blocks - 1 : 0);
+  // Blocks at different depths of streamed tiles share their operands in L2 less often.
+  double const shared_less =
+      streams
+          ? 0.07 * recipe.streamed * volume.steps * step_bytes *
+                (static_cast<double>(p.block_m) / p.cluster_n + static_cast<double>(p.block_n) / p.cluster_m)
+          : 0;
   // Partial sums that do not fit in the L2 cache add to the memory traffic.
   double const parts =
       recipe.splits > 1 ? std::max(0.0, blocks / ck * block * size_of(recipe.sum) - 16e6) : 0;
-  double const load = (volume.operand_bytes + parts) / (0.82 * drawn * gpu.memory_bytes_per_second) * uneven;
+  double const load =
+      (volume.operand_bytes + parts + shared_less) / (0.92 * drawn * gpu.memory_bytes_per_second);
   double const write = volume.result_bytes / (0.67 * gpu.memory_bytes_per_second);
 
-  double const exchange = ck > 1 ? waves * (0.96e-6 + block * size_of(recipe.sum) / 57e9) : 0;
+  double const exchange = ck > 1 ? waves * (0.6e-6 + block * size_of(recipe.sum) / 57e9) : 0;
   // Measured including a fill of counters (2.5 us), which flags do not need.
   constexpr double slot_seconds = 0.12e-6, slot_rate = 97e9, handed_on = 2.6e-6;
   double const slot = slot_seconds + block / ck * size_of(recipe.sum) / slot_rate;

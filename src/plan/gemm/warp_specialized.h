@@ -31,10 +31,10 @@ Along wgmma_direction(MatrixForm const& operand, Index depth);
 bool stores_by_engine(GemmPolicy const& policy, CanonicalGemm const& form);
 
 // Named tiles, small to vast, for steps of 128 bytes; `_pair`, `_four`, `_eight`: shared by two, four or
-// eight blocks along k.
-std::vector<NamedPolicy> warpgroup_policies(int element_bytes);
-// The same, and tiles with few columns for convolutions.
-std::vector<NamedPolicy> window_policies(int element_bytes);
+// eight blocks along k; and tiles named by their extents.
+std::vector<NamedPolicy> warpgroup_policies(int element_bytes, DataType sum = DataType::f32);
+// The first of these, and tiles with few columns for convolutions of more than one tap.
+std::vector<NamedPolicy> window_policies(int element_bytes, bool one_tap = false);
 
 // Empty, or the reason why this policy is invalid.
 std::string warpgroup_policy_violation(GemmPolicy const& policy, int element_bytes,

@@ -63,7 +63,7 @@ class WindowSearch {
     int const size = size_of(front().a.type);
     // A 1x1 filter is a plain product, for which the policies have been measured.
     bool const one_tap = problem_.w.extent(2) * problem_.w.extent(3) == 1 && policy_.empty();
-    std::vector<NamedPolicy> policies = one_tap ? warpgroup_policies(size) : window_policies(size);
+    std::vector<NamedPolicy> policies = window_policies(size, one_tap);
     GemmPolicy const own = emulator::emulated_policy(MainLoop::warp_specialized, Multiply::wgmma, size);
     if (emulated()) policies = {{"emulated", own}};
     PolicyRequest but_partition = policy_;
