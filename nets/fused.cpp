@@ -1,4 +1,5 @@
 // Layers as parts of a network that one kernel trains (cosmati/ops/fused_training.h).
+#include <cmath>
 #include <optional>
 
 #include "nets/layers.h"
@@ -78,6 +79,18 @@ bool FullyConnectedLayer::compose(FusedNetwork& network, Parameters const& param
   layer.weight = static_cast<int>(parameters[weight_].offset);
   layer.bias = static_cast<int>(parameters[bias_].offset);
   return layer.inputs() == weight.extent(1) && add(network, layer, value_);
+}
+
+bool GaussianLoss::compose(FusedNetwork& network, Parameters const& parameters,
+                           TensorDescription const& x) const {
+  Parameter const& centres = parameters[centres_];
+  if (!centres.trainable || !std::isinf(rubbish_)) return false;
+  FusedLayer layer;
+  layer.channels = extent(x, 1);
+  layer.maps = static_cast<int>(centres.description.extent(0));
+  layer.weight = static_cast<int>(centres.offset);
+  layer.gaussian = true;
+  return add(network, layer, {});
 }
 
 }  // namespace cosmati::nets

@@ -151,8 +151,12 @@ class Loss : public Operations {
   virtual std::string name() const = 0;
   virtual Index classes() const = 0;  // after plan()
   virtual void plan(Context const& context, Parameters const& parameters, TensorDescription const& x) = 0;
-  // True if it is the loss of a network that one kernel trains.
-  virtual bool composes() const { return false; }
+  // Adds what computes the scores from x, beyond a softmax's cross-entropy, to a network that one kernel
+  // trains; returns false if it cannot be part of one.
+  virtual bool compose([[maybe_unused]] FusedNetwork& network, [[maybe_unused]] Parameters const& parameters,
+                       [[maybe_unused]] TensorDescription const& x) const {
+    return false;
+  }
   // Returns the bytes of scratch memory of the loss, provided by the sequence.
   virtual std::size_t scratch_bytes() const { return 0; }
   void set_scratch(std::byte* memory) { scratch_ = memory; }

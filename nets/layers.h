@@ -147,7 +147,7 @@ class SoftmaxLoss final : public Loss {
   void scores(Pass const& pass, void const* x, float* scores) override;
   void loss(Pass const& pass, void const* x, int const* labels, float* loss, void* dx) override;
   std::size_t scratch_bytes() const override { return widened_.bytes(); }
-  bool composes() const override { return true; }
+  bool compose(FusedNetwork&, Parameters const&, TensorDescription const&) const override { return true; }
 
  private:
   Index classes_ = 0;
@@ -170,6 +170,8 @@ class GaussianLoss final : public Loss {
   void scores(Pass const& pass, void const* x, float* scores) override;
   void loss(Pass const& pass, void const* x, int const* labels, float* loss, void* dx) override;
   std::size_t scratch_bytes() const override { return widened_.bytes(); }
+  bool compose(FusedNetwork& network, Parameters const& parameters,
+               TensorDescription const& x) const override;
 
  private:
   int centres_;

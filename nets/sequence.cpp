@@ -149,9 +149,10 @@ std::vector<Index> Sequence::gradient_starts() const {
 
 FusedNetwork Sequence::compose() const {
   FusedNetwork network;
-  bool fits = !context_.narrow() && context_.format == TensorFormat::nchw && network_.loss->composes();
+  bool fits = !context_.narrow() && context_.format == TensorFormat::nchw;
   for (std::size_t i = 0; fits && i < network_.layers.size(); ++i)
     fits = network_.layers[i]->compose(network, parameters_, description_[i]);
+  fits = fits && network_.loss->compose(network, parameters_, description_.back());
   return fits ? network : FusedNetwork();
 }
 

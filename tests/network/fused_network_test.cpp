@@ -20,7 +20,7 @@ constexpr FusedNetwork with_parameters(FusedNetwork network) {
     network.layer[i].weight = end;
     end += align(network.layer[i].weights());
     network.layer[i].bias = end;
-    end += align(network.layer[i].maps);
+    if (!network.layer[i].gaussian) end += align(network.layer[i].maps);
   }
   return network;
 }
@@ -30,8 +30,7 @@ constexpr FusedNetwork maxima() {
   network.layers = 4;
   network.layer[0] = {2, 8, 12, 3, 3, 1, 2, true, FusedFunction::relu};
   network.layer[1] = {3, 4, 6, 4, 3, 0, 1, false, FusedFunction::relu};
-  network.layer[2] = {4, 2, 4, 10, 0, 0, 1, false, FusedFunction::relu};
-  network.layer[2].maps = 12;
+  network.layer[2] = {4, 2, 4, 12, 0, 0, 1, false, FusedFunction::relu};
   network.layer[3] = {12, 1, 1, 5};
   network.images = 2;
   network.threads = 64;
@@ -43,9 +42,9 @@ constexpr FusedNetwork means() {
   network.layers = 4;
   network.layer[0] = {1, 9, 10, 2, 3, 1, 2, false, FusedFunction::sigmoid};  // a row of sums is left over
   network.layer[1] = {2, 4, 5, 4, 2, 1, 1, false, FusedFunction::scaled_tanh};
-  network.layer[2] = {4, 5, 6, 3, 5, 2, 2, true, FusedFunction::scaled_tanh};
-  network.layer[3] = {3, 2, 3, 40};
-  network.layer[3].channels = 4, network.layer[2].maps = 4;
+  network.layer[2] = {4, 5, 6, 4, 5, 2, 2, true, FusedFunction::scaled_tanh};
+  network.layer[3] = {4, 2, 3, 40};
+  network.layer[3].gaussian = true;
   network.images = 1;
   network.threads = 96;
   return with_parameters(network);
@@ -123,12 +122,14 @@ double add_image(FusedNetwork const& network, Steps const& steps, State const& s
         int const y = row * layer.pool + p / layer.pool, x = column * layer.pool + p % layer.pool;
         double sum = 0;
         each_product(layer, map, y, x, [&](int from, int weight) {
-          sum += at(value[static_cast<std::size_t>(i)], from) * at(state.value, weight);
+          double const input = at(value[static_cast<std::size_t>(i)], from), w = at(state.value, weight);
+          sum += layer.gaussian ? -(input - w) * (input - w) : input * w;
         });
         if (!layer.maximum) best += sum / (layer.pool * layer.pool);
         if (layer.maximum && (p == 0 || sum > best)) best = sum, where = p;
       }
-      value.back().push_back(value_of(layer.function, best + at(state.value, layer.bias + map)));
+      value.back().push_back(
+          value_of(layer.function, best + (layer.gaussian ? 0 : at(state.value, layer.bias + map))));
       position.back().push_back(where);
     }
   }
@@ -145,14 +146,15 @@ double add_image(FusedNetwork const& network, Steps const& steps, State const& s
       int const map = e / layer.pixels(), row = e % layer.pixels() / layer.columns(),
                 column = e % layer.columns();
       double const dy = at(at(back, i + 1), e) * derivative_of(layer.function, at(at(value, i + 1), e));
-      at(gradient, layer.bias + map) += dy;
+      if (!layer.gaussian) at(gradient, layer.bias + map) += dy;
       for (int p = 0; p < layer.pool * layer.pool; ++p) {
         if (layer.maximum && p != at(at(position, i), e)) continue;
         double const share = layer.maximum ? dy : dy / (layer.pool * layer.pool);
         each_product(layer, map, row * layer.pool + p / layer.pool, column * layer.pool + p % layer.pool,
                      [&](int from, int weight) {
-                       at(gradient, weight) += share * at(at(value, i), from);
-                       at(inputs, from) += share * at(state.value, weight);
+                       double const x = at(at(value, i), from), w = at(state.value, weight);
+                       at(gradient, weight) += share * (layer.gaussian ? 2 * (x - w) : x);
+                       at(inputs, from) += share * (layer.gaussian ? 2 * (w - x) : w);
                      });
       }
     }
@@ -164,7 +166,8 @@ template <FusedNetwork network>
 void expect_reference(int size, int step_count, int blocks) {
   constexpr FusedLayout layout = layout_of(network);
   constexpr FusedLayer last = network.layer[network.layers - 1];
-  constexpr int count = last.bias + align(last.maps), images = 11;
+  constexpr int images = 11;
+  constexpr int count = last.weight + align(last.weights()) + (last.gaussian ? 0 : align(last.maps));
   unsigned random = 1;
   auto const next = [&] { return (random = random * 1664525 + 1013904223) >> 8; };
   Steps steps;
@@ -175,6 +178,7 @@ void expect_reference(int size, int step_count, int blocks) {
   for (int i = 0; i < network.layers; ++i)
     for (int e = 0; e < network.layer[i].weights() + network.layer[i].maps; ++e) {
       FusedLayer const& layer = network.layer[i];
+      if (layer.gaussian && e >= layer.weights()) continue;
       int const element = e < layer.weights() ? layer.weight + e : layer.bias + e - layer.weights();
       state.value[static_cast<std::size_t>(element)] = static_cast<float>((next() % 1000 / 500.0 - 1) * 0.4);
     }
@@ -240,7 +244,7 @@ TEST(FusedNetwork, MaximaEqualTheReference) {
   expect_reference<maxima()>(7, 3, 2);  // a block has two passes, the last one half an image short
   expect_reference<maxima()>(5, 2, 4);  // a block has no images
 }
-TEST(FusedNetwork, MeansEqualTheReference) {
+TEST(FusedNetwork, MeansAndGaussianUnitsEqualTheReference) {
   expect_reference<means()>(3, 2, 2);
   expect_reference<with_nesterov(means())>(2, 3, 3);
 }

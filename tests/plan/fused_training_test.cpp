@@ -32,12 +32,13 @@ OptimizerProblem with_momentum() {
   return problem;
 }
 
-TEST(FusedTraining, TheModernNetworkIsTheCatalogues) {
+TEST(FusedTraining, NetworksAreTheCatalogues) {
   Device const device = device_of("h200");
-  FusedNetwork network = composed(lenet5::Variant::modern, device);
-  network.images = plan::emulated_fused_images, network.threads = plan::emulated_fused_threads;
-  EXPECT_EQ(network, plan::emulated_lenet5(false));
-  EXPECT_EQ(composed(lenet5::Variant::chapter, device).layers, 0);    // Gaussian units
+  for (bool const modern : {true, false}) {
+    FusedNetwork network = composed(modern ? lenet5::Variant::modern : lenet5::Variant::chapter, device);
+    network.images = plan::emulated_fused_images, network.threads = plan::emulated_fused_threads;
+    EXPECT_EQ(network, plan::emulated_lenet5(modern, false));
+  }
   EXPECT_EQ(composed(lenet5::Variant::lecun1998, device).layers, 0);  // partly connected
   EXPECT_EQ(composed(lenet5::Variant::modern, device, DataType::bf16).layers, 0);
 }

@@ -54,18 +54,25 @@ COSMATI_DEVICE void add_windows(float const* x, int row, float const* w, int pit
   }
 }
 
-// The number of maps, a divisor of `maps`, that a thread computes together: the fewest instructions on the
-// longest path, when `tiles` tiles of each map are distributed over the threads.
-COSMATI_CONSTEXPR int maps_together(int tiles, int maps, int threads, int taps, int tile) {
-  int best = 1;
+// How the threads share the sums of `maps` maps of `tiles` tiles: a thread computes `together` maps of a
+// tile, and adjacent lanes share its addends in `parts`. The fewest instructions on the longest path.
+struct TileSharing {
+  int together = 1, parts = 1;
+};
+COSMATI_CONSTEXPR TileSharing share_tiles(int tiles, int maps, int addends, int max_parts, int threads,
+                                          int taps, int tile) {
+  TileSharing best;
   long long least = 0;
-  for (int m = 1; m <= 4; ++m) {
-    if (maps % m != 0) continue;
-    long long const rounds = (tiles * (maps / m) + threads - 1) / threads;
-    long long const cost =
-        rounds * ((tile + taps - 1) * (tile + taps - 1) / 2 + m * taps * taps * (1 + 4 * tile * tile) / 4);
-    if (m == 1 || cost <= least) best = m, least = cost;
-  }
+  for (int parts = 1; parts <= max_parts && addends % parts == 0; parts *= 2)
+    for (int m = 1; m <= 4; ++m) {
+      if (maps % m != 0) continue;
+      long long const rounds = (tiles * (maps / m) * parts + threads - 1) / threads;
+      long long const patch = (tile + taps - 1) * (tile + taps - 1);
+      // The loads of the patch take as long as four times as many multiply-adds.
+      long long const each = 4 * patch + m * taps * taps * (1 + tile * tile);
+      long long const cost = rounds * (addends / parts * each + 8 * (parts - 1) * m * tile * tile);
+      if (least == 0 || cost < least) best = {m, parts}, least = cost;
+    }
   return best;
 }
 
@@ -91,7 +98,7 @@ struct ConvolutionTile : FusedBlock<network> {
 
   COSMATI_DEVICE void forward() const {
     constexpr int slots = layer.slots(), tiles = layer.rows() * slots;
-    constexpr int together = maps_together(images * tiles, maps, threads, taps, pool);
+    constexpr int together = share_tiles(images * tiles, maps, channels, 1, threads, taps, pool).together;
     constexpr int tasks = images * tiles * (maps / together);
     for (int task = arch::thread(); task < tasks; task += threads) {
       int const column = task % slots, row = task / slots % layer.rows(), image = task / tiles % images;
@@ -217,30 +224,35 @@ struct ConvolutionTile : FusedBlock<network> {
     constexpr FusedLayer before = network.layer[i - 1];
     constexpr int tile = 2, rows = (layer.height + 1) / 2, columns = (layer.width + 1) / 2;
     constexpr int slots = layer.data_slots(), tiles = rows * slots;
-    constexpr int together = maps_together(images * tiles, channels, threads, taps, tile);
-    constexpr int tasks = images * tiles * (channels / together);
-    for (int task = arch::thread(); task < tasks; task += threads) {
+    constexpr TileSharing sharing = share_tiles(images * tiles, channels, maps, 2, threads, taps, tile);
+    constexpr int together = sharing.together, parts = sharing.parts;
+    constexpr int tasks = images * tiles * (channels / together) * parts;
+    for (int first = 0; first < tasks; first += threads) {
+      int const part = arch::thread() % parts, mine = (first + arch::thread()) / parts;
+      int const task = mine < tasks / parts ? mine : 0;
       int const slot = task % slots, image = task / tiles % images;
       int const channel = task / (tiles * images) * together;
       int const row = task / slots % rows * tile, column = slot * tile;
-      if (slot >= columns) continue;
       float const* const x =
           sum_gradient(image) + (row + layer.padding) * gradient_row + column + layer.padding;
       float const* const w = shared + filters_at + channel * pitch;
       float sum[together][tile][tile] = {};
-      COSMATI_NO_UNROLL
-      for (int k = 0; k < maps; ++k)
-        add_windows<taps, tile, together, true, layer.padding % 2 == 0>(x + k * gradient_plane, gradient_row,
-                                                                        w + k * channels * pitch, pitch, sum);
+      if (slot < columns) {
+        COSMATI_NO_UNROLL
+        for (int k = part; k < maps; k += parts)
+          add_windows<taps, tile, together, true, layer.padding % 2 == 0>(
+              x + k * gradient_plane, gradient_row, w + k * channels * pitch, pitch, sum);
+      }
       COSMATI_UNROLL
       for (int m = 0; m < together; ++m) {
         COSMATI_UNROLL
         for (int p = 0; p < tile * tile; ++p) {
+          float const total = sum_of_lanes<parts>(sum[m][p / tile][p % tile]);
           int const y = row + p / tile, z = column + p % tile;
-          if (y >= layer.height || z >= layer.width) continue;
+          if (part != 0 || mine >= tasks / parts || y >= layer.height || z >= layer.width) continue;
           float const value = this->template value<i>(image)[Block::template element<i>(channel + m, y, z)];
           this->template gradient<i>(image)[((channel + m) * layer.height + y) * layer.width + z] =
-              fused_derivative<before.function>(sum[m][p / tile][p % tile], value);
+              fused_derivative<before.function>(total, value);
         }
       }
     }

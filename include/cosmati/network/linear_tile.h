@@ -24,7 +24,7 @@ struct LinearTile : FusedBlock<network> {
     for (int first = arch::thread() / 32 * rows; first < outputs; first += warps * rows) {
       float sum[rows][images] = {};
       int const own = first + lane / images < outputs ? first + lane / images : outputs - 1;
-      float const bias = values[layer.bias + own];
+      float const bias = layer.gaussian ? 0 : values[layer.bias + own];
       COSMATI_UNROLL
       for (int q = 0; q < (fours + 31) / 32 * 32; q += 32) {
         if (q + lane >= fours) continue;
@@ -40,7 +40,11 @@ struct LinearTile : FusedBlock<network> {
           COSMATI_UNROLL
           for (int r = 0; r < rows; ++r) {
             COSMATI_UNROLL
-            for (int j = 0; j < 4; ++j) sum[r][image] = arch::multiply_add(w[r][j], x[j], sum[r][image]);
+            for (int j = 0; j < 4; ++j) {
+              float const difference = w[r][j] - x[j];
+              sum[r][image] = layer.gaussian ? arch::multiply_add(-difference, difference, sum[r][image])
+                                             : arch::multiply_add(w[r][j], x[j], sum[r][image]);
+            }
           }
         }
       }
@@ -81,9 +85,11 @@ struct LinearTile : FusedBlock<network> {
           COSMATI_UNROLL
           for (int image = 0; image < images; ++image) {
             float const gradient = this->template gradient<i + 1>(image)[o];
+            float const* const x = this->template value<i>(image) + 4 * four;
             COSMATI_UNROLL
             for (int j = 0; j < 4; ++j)
-              sum[image][j] = arch::multiply_add(w[load][j], gradient, sum[image][j]);
+              sum[image][j] = arch::multiply_add(layer.gaussian ? 2.0f * (w[load][j] - x[j]) : w[load][j],
+                                                 gradient, sum[image][j]);
           }
         }
       }

@@ -6,6 +6,12 @@ namespace cosmati {
 
 enum class FusedFunction : unsigned char { identity, relu, sigmoid, scaled_tanh };
 
+// The next even length whose half is odd: lanes that load pairs of different rows access different banks.
+COSMATI_CONSTEXPR int odd_pairs(int row) {
+  row += row % 2;
+  return row % 4 == 0 ? row + 2 : row;
+}
+
 // Adjacent lanes load pairs of floats of a tile of 2 x 2 each. They access different banks if a row of tiles
 // has an even number of slots, possibly one more than tiles, and two rows of the array are apart by as many
 // pairs, modulo 16.
@@ -15,6 +21,7 @@ COSMATI_CONSTEXPR int fused_slots(int tiles, int row) {
 }
 COSMATI_CONSTEXPR int fused_row(int row, int slots) {
   row += row % 2;
+  if (slots % 16 == 0) return odd_pairs(row);
   while ((row - slots) % 16 != 0) row += 2;
   return row;
 }
@@ -29,6 +36,9 @@ struct FusedLayer {
   bool maximum = false;  // of each window; else the mean
   FusedFunction function = FusedFunction::identity;
   int weight = 0, bias = 0;  // elements from the beginning of the network's parameters
+  // A fully connected layer of Gaussian units: outputs are the negative squared distances of the input from
+  // the rows of the weights; without bias.
+  bool gaussian = false;
 
   friend COSMATI_CONSTEXPR bool operator==(FusedLayer const&, FusedLayer const&) = default;
   COSMATI_CONSTEXPR bool is_convolution() const { return taps > 0; }
@@ -63,8 +73,7 @@ struct FusedLayer {
     return fused_slots((width + 1) / 2, margin_extent(width, sum_columns()));
   }
   COSMATI_CONSTEXPR int gradient_row(bool margin) const {
-    return margin ? fused_row(margin_extent(width, sum_columns()), data_slots())
-                  : (sum_columns() + 1) / 2 * 2;
+    return margin ? fused_row(margin_extent(width, sum_columns()), data_slots()) : odd_pairs(sum_columns());
   }
   COSMATI_CONSTEXPR int gradient_plane(bool margin) const {
     return (margin ? margin_extent(height, sum_rows()) : sum_rows()) * gradient_row(margin);

@@ -68,9 +68,9 @@ struct FusedUpdate {
   // Warps with pairs of groups: for the convolutions' parameters, four in a group, and for layer i's weights
   // and biases, 4 x 4 in a group.
   static constexpr int pairs_of_sums = (at.all_sums / 4 + groups - 1) / groups;
-  static COSMATI_CONSTEXPR int columns(int i) {
-    return network.layer[i].inputs() / 4 + 1;
-  }  // the last: biases
+  static COSMATI_CONSTEXPR int columns(int i) {  // the last: biases
+    return network.layer[i].inputs() / 4 + (network.layer[i].gaussian ? 0 : 1);
+  }
   static COSMATI_CONSTEXPR int tiles(int i) { return (network.layer[i].maps + 3) / 4 * columns(i); }
   static COSMATI_CONSTEXPR int end_of_pairs(int i) {  // of the layers up to i
     int pairs = pairs_of_sums;
@@ -160,10 +160,18 @@ struct FusedUpdate {
     int const output = tile / columns * 4, input = tile % columns * 4;
     bool const bias = input == inputs;
     int const own_output = output + lane / 4, own_input = input + lane % 4;
-    bool const updates = exists && own_output < layer.maps && own_input <= inputs;
+    bool const updates =
+        exists && own_output < layer.maps && own_input <= (layer.gaussian ? inputs - 1 : inputs);
     int const e = bias ? layer.bias + own_output : layer.weight + own_output * inputs + own_input;
     FusedParameter<network> parameter(p, updates ? e : -1);
     float sum[16] = {};
+    Four center[4] = {};
+    if constexpr (layer.gaussian) {
+      COSMATI_UNROLL
+      for (int k = 0; k < 4; ++k)
+        if (exists && output + k < layer.maps)
+          center[k] = arch::load<Four>(p.values + layer.weight + (output + k) * inputs + input);
+    }
     if (exists) {
       float const* const dy = p.saved + Index{gradient_rows + output} * p.pitch;
       float const* const x = p.saved + Index{input_rows + (bias ? 0 : input)} * p.pitch;
@@ -180,8 +188,10 @@ struct FusedUpdate {
           COSMATI_UNROLL
           for (int j = 0; j < 4; ++j) {
             COSMATI_UNROLL
-            for (int v = 0; v < 4; ++v)
-              sum[4 * k + j] = arch::multiply_add(gradient[k][v], factor[j][v], sum[4 * k + j]);
+            for (int v = 0; v < 4; ++v) {
+              float const by = layer.gaussian ? 2.0f * (factor[j][v] - center[k][j]) : factor[j][v];
+              sum[4 * k + j] = arch::multiply_add(gradient[k][v], by, sum[4 * k + j]);
+            }
           }
         }
       }

@@ -1,5 +1,4 @@
-// The fused networks of the emulator's catalogue: the modern LeNet-5, and a small network with the other
-// layers and functions.
+// The fused networks of the emulator's catalogue.
 #pragma once
 #include "cosmati/network/shape.h"
 
@@ -21,20 +20,22 @@ constexpr FusedNetwork with_parameters(FusedNetwork network, bool adam) {
   };
   for (int i = 0; i < network.layers; ++i) {
     network.layer[i].weight = take(network.layer[i].weights());
-    network.layer[i].bias = take(network.layer[i].maps);
+    if (!network.layer[i].gaussian) network.layer[i].bias = take(network.layer[i].maps);
   }
   return network;
 }
 
-constexpr FusedNetwork emulated_lenet5(bool adam) {
+// The variants `modern` and `chapter`.
+constexpr FusedNetwork emulated_lenet5(bool modern, bool adam) {
   FusedNetwork network;
   network.layers = 5;
-  constexpr auto relu = FusedFunction::relu;
-  network.layer[0] = {1, 28, 28, 6, 5, 2, 2, true, relu};
-  network.layer[1] = {6, 14, 14, 16, 5, 0, 2, true, relu};
-  network.layer[2] = {16, 5, 5, 120, 0, 0, 1, false, relu};
-  network.layer[3] = {120, 1, 1, 84, 0, 0, 1, false, relu};
+  FusedFunction const function = modern ? FusedFunction::relu : FusedFunction::sigmoid;
+  network.layer[0] = {1, 28, 28, 6, 5, 2, 2, modern, function};
+  network.layer[1] = {6, 14, 14, 16, 5, 0, 2, modern, function};
+  network.layer[2] = {16, 5, 5, 120, 0, 0, 1, false, function};
+  network.layer[3] = {120, 1, 1, 84, 0, 0, 1, false, function};
   network.layer[4] = {84, 1, 1, 10};
+  network.layer[4].gaussian = !modern;
   return with_parameters(network, adam);
 }
 

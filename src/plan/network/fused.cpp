@@ -13,13 +13,16 @@ namespace {
 constexpr int emulated_blocks = 4;  // so that a block has several passes
 
 std::string layer_text(FusedLayer const& l) {
-  return fmt::format("{{{}, {}, {}, {}, {}, {}, {}, {}, FusedFunction({}), {}, {}}}", l.channels, l.height,
-                     l.width, l.maps, l.taps, l.padding, l.pool, l.maximum, static_cast<int>(l.function),
-                     l.weight, l.bias);
+  return fmt::format("{{{}, {}, {}, {}, {}, {}, {}, {}, FusedFunction({}), {}, {}, {}}}", l.channels,
+                     l.height, l.width, l.maps, l.taps, l.padding, l.pool, l.maximum,
+                     static_cast<int>(l.function), l.weight, l.bias, l.gaussian);
 }
 
 bool in_catalogue(FusedNetwork const& network) {
-  return network == emulated_lenet5(false) || network == emulated_lenet5(true);
+  for (bool const modern : {false, true})
+    for (bool const adam : {false, true})
+      if (network == emulated_lenet5(modern, adam)) return true;
+  return false;
 }
 
 std::string refusal_of(FusedPlan const& plan) {

@@ -17,8 +17,10 @@ void add(KernelTable& table) {
 }  // namespace
 
 void add_networks(KernelTable& table) {
-  add<plan::emulated_lenet5(false)>(table);
-  add<plan::emulated_lenet5(true)>(table);
+  add<plan::emulated_lenet5(false, false)>(table);
+  add<plan::emulated_lenet5(false, true)>(table);
+  add<plan::emulated_lenet5(true, false)>(table);
+  add<plan::emulated_lenet5(true, true)>(table);
 }
 
 }  // namespace cosmati::emulator
