@@ -18,7 +18,7 @@ COSMATI_DEVICE unsigned arrive_at_grid(unsigned* counter) {
   block_barrier();
   unsigned before = 0;
   if (thread() == 0)
-    asm volatile("atom.add.acq_rel.gpu.global.u32 %0, [%1], %2;"
+    asm volatile("atom.add.release.gpu.global.u32 %0, [%1], %2;"
                  : "=r"(before)
                  : "l"(counter), "r"(grid_arrival())
                  : "memory");
@@ -36,7 +36,7 @@ COSMATI_DEVICE void wait_for_grid(unsigned* counter, unsigned before) {
 #else
 COSMATI_DEVICE unsigned arrive_at_grid(unsigned* counter) {
   block_barrier();
-  return thread() == 0 ? __atomic_fetch_add(counter, grid_arrival(), __ATOMIC_ACQ_REL) : 0;
+  return thread() == 0 ? __atomic_fetch_add(counter, grid_arrival(), __ATOMIC_RELEASE) : 0;
 }
 COSMATI_DEVICE void wait_for_grid(unsigned* counter, unsigned before) {
   if (thread() == 0) {

@@ -89,52 +89,68 @@ struct ConvolutionTile : FusedBlock<network> {
   static constexpr int sums_at = at.sums[i], scratch_at = at.scratch;
   static_assert(layer.channels * layer.plane() <= max_fused_positions, "positions of maxima have 16 bits");
 
-  // Loads the filters and biases.
+  // Loads the filters and biases, all loads in flight.
   COSMATI_DEVICE void load(float const* values) const {
-    for (int e = arch::thread(); e < layer.weights(); e += threads)
+    constexpr int count = layer.weights();
+    COSMATI_UNROLL
+    for (int first = 0; first < count; first += threads) {
+      int const e = first + arch::thread();
+      if (e >= count) continue;
       shared[filters_at + e / layer.filter() * pitch + e % layer.filter()] = values[layer.weight + e];
+    }
     for (int k = arch::thread(); k < maps; k += threads) shared[biases_at + k] = values[layer.bias + k];
   }
 
   COSMATI_DEVICE void forward() const {
     constexpr int slots = layer.slots(), tiles = layer.rows() * slots;
-    constexpr int together = share_tiles(images * tiles, maps, channels, 1, threads, taps, pool).together;
-    constexpr int tasks = images * tiles * (maps / together);
-    for (int task = arch::thread(); task < tasks; task += threads) {
+    constexpr TileSharing sharing = share_tiles(images * tiles, maps, channels, 2, threads, taps, pool);
+    constexpr int together = sharing.together, parts = sharing.parts;
+    constexpr int tasks = images * tiles * (maps / together) * parts;
+    for (int first = 0; first < tasks; first += threads) {
+      int const part = arch::thread() % parts, mine = (first + arch::thread()) / parts;
+      int const task = mine < tasks / parts ? mine : 0;
       int const column = task % slots, row = task / slots % layer.rows(), image = task / tiles % images;
-      int const map = task / (tiles * images) * together, pixel = row * layer.columns() + column;
-      if (column >= layer.columns()) continue;
+      int const map = task / (tiles * images) * together;
       int const window = row * pool * layer.row() + column * pool;
-      float const* const x = this->template value<i>(image) + window;
-      float const* const w = shared + filters_at + map * channels * pitch;
+      bool const exists = mine < tasks / parts && column < layer.columns();
       float sum[together][pool][pool] = {};
-      COSMATI_NO_UNROLL
-      for (int c = 0; c < channels; ++c)
-        add_windows<taps, pool, together, false, pool == 2>(x + c * layer.plane(), layer.row(), w + c * pitch,
-                                                            channels * pitch, sum);
+      if (exists) {
+        float const* const x = this->template value<i>(image) + window;
+        float const* const w = shared + filters_at + map * channels * pitch;
+        COSMATI_NO_UNROLL
+        for (int c = part; c < channels; c += parts)
+          add_windows<taps, pool, together, false, pool == 2>(x + c * layer.plane(), layer.row(),
+                                                              w + c * pitch, channels * pitch, sum);
+      }
       COSMATI_UNROLL
       for (int m = 0; m < together; ++m) {
-        float const bias = shared[biases_at + map + m];
-        float result = sum[m][0][0];
-        int position = 0;
         COSMATI_UNROLL
-        for (int p = 1; p < pool * pool; ++p) {
-          float const other = sum[m][p / pool][p % pool];
-          if constexpr (layer.maximum) {
-            if (other > result) result = other, position = p / pool * layer.row() + p % pool;
-          } else {
-            result += other;
-          }
-        }
-        if constexpr (layer.maximum)
-          this->template positions<i>(image)[(map + m) * pixels + pixel] =
-              static_cast<unsigned short>(window + position);
-        else
-          result *= 1.0f / (pool * pool);
-        this->template value<i + 1>(image)[Block::template element<i + 1>(map + m, row, column)] =
-            fused_value<layer.function>(result + bias);
+        for (int p = 0; p < pool * pool; ++p)
+          sum[m][p / pool][p % pool] = sum_of_lanes<parts>(sum[m][p / pool][p % pool]);
+        if (exists && m % parts == part) finish(sum[m], image, map + m, row, column);
       }
     }
+  }
+  // The output of a window of sums.
+  COSMATI_DEVICE void finish(float const (&sum)[pool][pool], int image, int map, int row, int column) const {
+    float result = sum[0][0];
+    int position = 0;
+    COSMATI_UNROLL
+    for (int p = 1; p < pool * pool; ++p) {
+      float const other = sum[p / pool][p % pool];
+      if constexpr (layer.maximum) {
+        if (other > result) result = other, position = p / pool * layer.row() + p % pool;
+      } else {
+        result += other;
+      }
+    }
+    if constexpr (layer.maximum)
+      this->template positions<i>(image)[map * pixels + row * layer.columns() + column] =
+          static_cast<unsigned short>(row * pool * layer.row() + column * pool + position);
+    else
+      result *= 1.0f / (pool * pool);
+    this->template value<i + 1>(image)[Block::template element<i + 1>(map, row, column)] =
+        fused_value<layer.function>(result + shared[biases_at + map]);
   }
 
   COSMATI_DEVICE float* sum_gradient(int image) const {

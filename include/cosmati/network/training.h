@@ -129,12 +129,12 @@ struct FusedPass : FusedBlock<network> {
       own.filter_gradient(first_of_block);
       if constexpr (i > 0) own.data_gradient();
     } else {
-      own.save(p.saved, p.pitch, first);
       if constexpr (i > 0) {
         own.partial_data_gradient(p.values);
         arch::block_barrier();
         own.data_gradient();
       }
+      own.save(p.saved, p.pitch, first);
     }
     arch::block_barrier();
     if constexpr (i > 0) backward<i - 1>(p, first, first_of_block);

@@ -39,19 +39,18 @@ struct FusedParameter {
   }
 };
 
-// Adds the values of sixteen adjacent lanes: afterwards `value[0]` of lane l is the sum of value[l * count /
-// 16].
+// Adds the values of sixteen adjacent lanes: afterwards the first values of lane l, at least one, are the
+// sums from value[l * count / 16] on.
 template <int count>
 COSMATI_DEVICE void distribute_sums(float (&value)[count], int lane) {
-  int kept = count;
   COSMATI_UNROLL
   for (int mask = fused_lanes / 2; mask > 0; mask /= 2) {
-    if (kept == 1) {
+    int const kept = count * mask / fused_lanes;
+    bool const upper = (lane & mask) != 0;
+    if (kept == 0) {
       value[0] += arch::exchange(value[0], mask);
       continue;
     }
-    kept /= 2;
-    bool const upper = (lane & mask) != 0;
     COSMATI_UNROLL
     for (int j = 0; j < count / 2; ++j) {
       if (j >= kept) continue;
@@ -65,11 +64,12 @@ template <FusedNetwork network>
 struct FusedUpdate {
   static constexpr FusedLayout at = layout_of(network);
   static constexpr int groups = 32 / fused_lanes;  // of a warp
+  static constexpr int tile_inputs = 8;            // inputs of a tile
   // Warps with pairs of groups: for the convolutions' parameters, four in a group, and for layer i's weights
-  // and biases, 4 x 4 in a group.
+  // and biases, 4 outputs x 8 inputs in a group.
   static constexpr int pairs_of_sums = (at.all_sums / 4 + groups - 1) / groups;
   static COSMATI_CONSTEXPR int columns(int i) {  // the last: biases
-    return network.layer[i].inputs() / 4 + (network.layer[i].gaussian ? 0 : 1);
+    return (network.layer[i].inputs() + tile_inputs - 1) / tile_inputs + (network.layer[i].gaussian ? 0 : 1);
   }
   static COSMATI_CONSTEXPR int tiles(int i) { return (network.layer[i].maps + 3) / 4 * columns(i); }
   static COSMATI_CONSTEXPR int end_of_pairs(int i) {  // of the layers up to i
@@ -157,47 +157,52 @@ struct FusedUpdate {
     constexpr int input_rows = at.saved_input[i], gradient_rows = at.saved_gradient[i];
     constexpr int columns = FusedUpdate::columns(i), inputs = layer.inputs();
     bool const exists = tile < tiles(i);
-    int const output = tile / columns * 4, input = tile % columns * 4;
-    bool const bias = input == inputs;
-    int const own_output = output + lane / 4, own_input = input + lane % 4;
-    bool const updates =
-        exists && own_output < layer.maps && own_input <= (layer.gaussian ? inputs - 1 : inputs);
+    int const output = tile / columns * 4, input = tile % columns * tile_inputs;
+    bool const bias = input >= inputs;
+    // A lane updates two adjacent inputs of an output, or one bias.
+    int const own_output = output + lane / 4, own_input = input + lane % 4 * 2;
+    bool const updates = exists && own_output < layer.maps && (bias ? lane % 4 == 0 : own_input < inputs);
     int const e = bias ? layer.bias + own_output : layer.weight + own_output * inputs + own_input;
-    FusedParameter<network> parameter(p, updates ? e : -1);
-    float sum[16] = {};
-    Four center[4] = {};
+    FusedParameter<network> first(p, updates ? e : -1), second(p, updates && !bias ? e + 1 : -1);
+    float sum[4 * tile_inputs] = {};
+    Vector<float, 4> center[4][tile_inputs / 4] = {};
     if constexpr (layer.gaussian) {
       COSMATI_UNROLL
-      for (int k = 0; k < 4; ++k)
-        if (exists && output + k < layer.maps)
-          center[k] = arch::load<Four>(p.values + layer.weight + (output + k) * inputs + input);
+      for (int k = 0; k < 4; ++k) {
+        COSMATI_UNROLL
+        for (int j = 0; j < tile_inputs; j += 4)
+          if (exists && output + k < layer.maps && input + j < inputs)
+            center[k][j / 4] = arch::load<Four>(p.values + layer.weight + (output + k) * inputs + input + j);
+      }
     }
     if (exists) {
       float const* const dy = p.saved + Index{gradient_rows + output} * p.pitch;
       float const* const x = p.saved + Index{input_rows + (bias ? 0 : input)} * p.pitch;
       COSMATI_NO_UNROLL
       for (int image = 4 * lane; image < p.pitch; image += fused_pitch) {
-        Four gradient[4], factor[4];
+        Four gradient[4], factor[tile_inputs];
         COSMATI_UNROLL
-        for (int j = 0; j < 4; ++j) {
-          gradient[j] = arch::load<Four>(dy + j * p.pitch + image);
+        for (int k = 0; k < 4; ++k) gradient[k] = arch::load<Four>(dy + k * p.pitch + image);
+        COSMATI_UNROLL
+        for (int j = 0; j < tile_inputs; ++j)
           factor[j] = bias ? Four{1.0f, 1.0f, 1.0f, 1.0f} : arch::load<Four>(x + j * p.pitch + image);
-        }
         COSMATI_UNROLL
         for (int k = 0; k < 4; ++k) {
           COSMATI_UNROLL
-          for (int j = 0; j < 4; ++j) {
+          for (int j = 0; j < tile_inputs; ++j) {
             COSMATI_UNROLL
             for (int v = 0; v < 4; ++v) {
-              float const by = layer.gaussian ? 2.0f * (factor[j][v] - center[k][j]) : factor[j][v];
-              sum[4 * k + j] = arch::multiply_add(gradient[k][v], by, sum[4 * k + j]);
+              float const by =
+                  layer.gaussian ? 2.0f * (factor[j][v] - center[k][j / 4][j % 4]) : factor[j][v];
+              sum[tile_inputs * k + j] = arch::multiply_add(gradient[k][v], by, sum[tile_inputs * k + j]);
             }
           }
         }
       }
     }
     distribute_sums(sum, lane);
-    parameter.update(p, now, sum[0]);
+    first.update(p, now, sum[0]);
+    second.update(p, now, sum[1]);
   }
 };
 
