@@ -73,13 +73,31 @@ TEST_P(EachVariantOnADevice, EqualsHostThreads) {
                  train(GetParam(), kind, cpu, data, 16, &nets::make_host_executor), kind);
 }
 
-// One step and a remainder with a GPU's kernels.
+// One step and a remainder with a GPU's kernels: by one kernel, where the variant allows it, or by layers.
 TEST_P(EachVariantOnADevice, EmulatorEqualsHostThreads) {
   auto const data = easy_images(3, 1);
   Device const emulator = this_device(Backend::emulator, 2), cpu = this_device(Backend::cpu, 2);
-  for (OptimizerKind const kind : {OptimizerKind::sgd, OptimizerKind::adam})
-    expect_close(train(GetParam(), kind, emulator, data, 2, &nets::make_executor),
-                 train(GetParam(), kind, cpu, data, 2, &nets::make_executor), kind);
+  for (OptimizerKind const kind : {OptimizerKind::sgd, OptimizerKind::adam}) {
+    Outcome const expected = train(GetParam(), kind, cpu, data, 2, &nets::make_executor);
+    Outcome found[2];
+    for (bool const one_kernel : {false, true}) {
+      found[one_kernel] = train(GetParam(), kind, emulator, data, 2, [&](nets::Assignment assignment) {
+        assignment.one_kernel = one_kernel;
+        return nets::make_executor(assignment);
+      });
+      expect_close(found[one_kernel], expected, kind);
+    }
+    EXPECT_EQ(found[false].values == found[true].values, GetParam() == Variant::lecun1998);
+  }
+}
+
+TEST(LeNet5OnADevice, OneKernelGivesTheSameBitsAgain) {
+  auto const data = easy_images(21, 1);  // blocks with several passes, and a remainder
+  Device const one = this_device(Backend::emulator, 1), four = this_device(Backend::emulator, 4);
+  auto const values = [&](Device const& device) {
+    return train(Variant::modern, OptimizerKind::sgd, device, data, 18, &nets::make_executor).values;
+  };
+  EXPECT_EQ(values(one), values(four));
 }
 
 // 16-bit data between the layers: GPU and CPU kernels agree approximately with f32. A loss scale that is too
