@@ -17,6 +17,10 @@ namespace {
 // ten microseconds.
 constexpr std::size_t bucket_bytes = std::size_t{1} << 16;
 
+// Steps of a launch that trains by one kernel: enough that a busy host does not delay the device, and few
+// enough to stop soon.
+constexpr Index max_fused_steps = 1024;
+
 // An input is byte * scale + shift.
 std::pair<double, double> scale_and_shift(PixelStatistics const& statistics) {
   return {1 / (255 * statistics.deviation), -statistics.mean / statistics.deviation};
@@ -98,6 +102,14 @@ DeviceExecutor::DeviceExecutor(Assignment const& assignment, Membership const& m
   Index const max_images = (assignment_.batch + membership_.of - 1) / membership_.of;
   batch_bytes_ = static_cast<std::size_t>(max_images) * sizeof(int);
   row_bytes_ = 2 * batch_bytes_ + number_bytes;
+  Index const largest = std::min(assignment_.batch, count);
+  bool const alone = membership_.of == 1 && membership_.sums == nullptr;
+  if (alone && assignment_.one_kernel)
+    network_ = assignment_.make(device_context(assignment_, false), 1)->compose();
+  if (fused(largest) != nullptr) {
+    if (max_steps_ > 1) max_steps_ = std::min(max_fused_steps, (count + largest - 1) / largest);
+    resident(*assignment_.data);
+  }
   rows_ = DeviceMemory(assignment_.device, static_cast<std::size_t>(max_steps_) * row_bytes_);
   recorded_losses_ = DeviceMemory(assignment_.device, static_cast<std::size_t>(max_steps_) * sizeof(float));
   auto const steps = static_cast<std::size_t>((count + assignment_.batch - 1) / assignment_.batch);
@@ -112,10 +124,7 @@ DeviceExecutor::DeviceExecutor(Assignment const& assignment, Membership const& m
     bucket_starts_ = bucket_starts(assignment_, *network);
     classes_ = network->classes();
   }
-  bool const alone = membership_.of == 1 && membership_.sums == nullptr;
-  if (alone && assignment_.one_kernel)
-    network_ = assignment_.make(device_context(assignment_, false), 1)->compose();
-  for (Index const size : {std::min(assignment_.batch, count), count % assignment_.batch})
+  for (Index const size : {largest, count % assignment_.batch})
     if (auto const [first, last] = share(size); last > first && fused(size) == nullptr)
       training_batch(last - first);
 }

@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <future>
 #include <memory>
+#include <vector>
 
 #include "cli/networks/lenet5_picture.h"
 #include "cli/networks/lenet5_report.h"
@@ -205,6 +207,10 @@ bool train_lenet5(TrainRequest const& request, std::atomic<bool> const& interrup
   nets::Team team = team_of(request.common, request.gpus, group);
   team.one_kernel = !request.layered;
   bool const shared = team.size() > 1;
+  // The driver opens a device while the data are read. A failure repeats where the device is used.
+  std::vector<std::future<DeviceMemory>> opened;
+  for (Device const& device : team.devices)
+    opened.push_back(std::async(std::launch::async, [&device] { return DeviceMemory(device, 1); }));
   auto const train =
       nets::read_dataset(request.data, nets::Split::train, lenet5::class_count, lenet5::image_size);
   auto const test =
