@@ -405,5 +405,59 @@ TEST(Warpgroup, RegistersAreThoseOfTheBlock) {
   EXPECT_SAYS(report(4), "release_registers<24>(), where others of its warpgroup set 40");
 }
 
+// Operands whose lines are depths, from any line on: groups of 8 depths are `pair` lines apart, and columns
+// from 64 on are those `span` lines further, so that they overlap in memory. conv/wgrad_taps.h reads x in
+// this way.
+struct Lines {
+  int first = 0, pair_bytes = 0, span = 0;
+  float* d = nullptr;
+  static int number(int line, int place) { return (line * 64 + place) * 7 % 11 - 5; }
+};
+template <class Params>
+COSMATI_KERNEL(128, 1)
+multiply_lines(COSMATI_PARAMETER Params params) {
+  constexpr int lines = 48, registers = 64;
+  unsigned char* const memory = emulator::shared_memory();
+  for (int i = arch::thread(); i < lines * 64; i += 128)
+    *reinterpret_cast<f16*>(memory + tile_offset(i / 64, i % 64 * 2, lines, Swizzle::bytes128)) =
+        f16(static_cast<double>(Lines::number(i / 64, i % 64)));
+  arch::publish_to_async();
+  arch::block_barrier();
+  auto const of = [](int first, MatrixStrides strides) {
+    return matrix_descriptor(static_cast<unsigned>(first * 128), strides, Swizzle::bytes128);
+  };
+  float d[registers];
+  arch::warpgroup_begin();
+  arch::multiply_warpgroup<f16, f16, true, true, 128>(
+      d, of(0, {0, 1024}), of(params.first, {params.span * 128, params.pair_bytes}), false);
+  arch::warpgroup_commit();
+  arch::warpgroup_wait<0>();
+  for (int i = 0; i < registers; ++i) params.d[arch::thread() * registers + i] = d[i];
+}
+
+TEST(Warpgroup, LinesOfDepthsFromAnyLineOn) {
+  std::vector<float> d(128 * 64);
+  auto const run = [&](int first, int pair_bytes, int span) {
+    emulator::launch_kernel<multiply_lines<Lines>>({1}, 128, 48 * 128,
+                                                   Lines{first, pair_bytes, span, d.data()});
+  };
+  for (int const first : {0, 3, 9})
+    for (int const pair : {8, 13})
+      for (int const span : {1, 12}) {
+        run(first, pair * 128, span);
+        for (int i = 0; i < 128 * 64; ++i) {
+          int const row = i / 2048 * 16 + i / 256 % 8 + i / 2 % 2 * 8,
+                    column = i % 64 / 4 * 8 + i / 64 % 4 * 2 + i % 2;
+          int sum = 0;
+          for (int k = 0; k < 16; ++k)
+            sum += Lines::number(k, row) *
+                   Lines::number(first + k / 8 * pair + k % 8 + column / 64 * span, column % 64);
+          ASSERT_EQ(d[static_cast<std::size_t>(i)], sum) << first << ", " << pair << ", " << span;
+        }
+      }
+  EXPECT_SAYS(testing::report_of([&] { run(0, 64, 1); }),
+              "the descriptor of B has a stride of 64 bytes, not a multiple of a line's 128");
+}
+
 }  // namespace
 }  // namespace cosmati

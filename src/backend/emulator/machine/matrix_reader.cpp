@@ -45,13 +45,16 @@ std::string MatrixReader::mistake_of_descriptor() const {
   if (descriptor_.base_offset != 0)
     return fmt::format("has base offset {}; the emulator supports only 0", descriptor_.base_offset);
   if (descriptor_.swizzle == Swizzle::none) return {};
-  if (start / span != 0)
+  // Measured on an H100: where lines are depths, products may start at any line, and groups of 8 lines may be
+  // any number of lines apart, because the swizzle permutes by bits of the address. Untested where lines are
+  // rows or columns.
+  if (!along_outer_ && start / span != 0)
     return fmt::format(
         "starts at byte {} of shared memory, line {} of an 8-line pattern; it must start at line 0",
         descriptor_.address, start / span);
-  if (descriptor_.strides.stride % pattern != 0)
-    return fmt::format("has a stride of {} bytes, not a multiple of a pattern's {}",
-                       descriptor_.strides.stride, pattern);
+  if (int const unit = along_outer_ ? span : pattern; descriptor_.strides.stride % unit != 0)
+    return fmt::format("has a stride of {} bytes, not a multiple of a {} {}", descriptor_.strides.stride,
+                       along_outer_ ? "line's" : "pattern's", unit);
   if (!along_outer_ && start % span + 32 > span)
     return fmt::format("starts at byte {} of a line of {}; 32 bytes of depth do not follow", start % span,
                        span);
