@@ -38,6 +38,10 @@ std::vector<Case> cases() {
               list.push_back({kernel, problem_of(direction, type, type, format, by_channel)});
             if (direction == data && stride == 2)
               list.push_back({"dgrad_small_c", problem_of(direction, type, type, format, geometry)});
+            geometry.c = 8, geometry.k = 16;
+            geometry.pad_begin[1] = geometry.pad_end[1] = taps / 2;
+            if (direction == filter)
+              list.push_back({"wgrad_taps", problem_of(direction, type, type, format, geometry)});
           }
   return list;
 }

@@ -6,6 +6,7 @@
 #include "cosmati/conv/dgrad_small_c_shape.h"
 #include "cosmati/conv/fft_doubled.h"
 #include "cosmati/conv/sliding_policy.h"
+#include "cosmati/conv/wgrad_taps_shape.h"
 #include "cosmati/conv/winograd_run.h"
 #include "cosmati/ops/gemm_recipe.h"
 
@@ -25,7 +26,8 @@ enum class ConvolutionAlgorithm : unsigned char {
   winograd,
   fft,
   image_slices,
-  depth_taps
+  depth_taps,
+  wgrad_taps
 };
 
 // The matrix that unroll_gemm writes before the product (cosmati/conv/unroll.h): lines contiguous along
@@ -133,6 +135,15 @@ struct DgradSmallCRecipe {
   friend bool operator==(DgradSmallCRecipe const&, DgradSmallCRecipe const&) = default;
 };
 
+// The recipe of wgrad_taps (cosmati/conv/wgrad_taps.h): the outputs are divided into parts, whose sums are
+// added last, by `sum_slices` threads for each run of sums.
+struct WgradTapsRecipe {
+  WgradTapsShape shape;
+  int parts = 1, sum_slices = 1;
+  bool sum_in_runs = false;
+  friend bool operator==(WgradTapsRecipe const&, WgradTapsRecipe const&) = default;
+};
+
 // The recipe of image_slices: one convolution after another, for a number of images at a time; of depth_taps,
 // with images = 0: one after another, for each tap along the depth.
 struct SlicesRecipe {
@@ -152,7 +163,7 @@ struct ConvolutionRecipe {
   // What only this algorithm has; nothing for direct, gemm, and implicit_gemm except by warp_specialized.
   std::variant<std::monostate, PackRecipe, UnrollRecipe, DirectTiledRecipe, WgradDirectRecipe,
                DepthwiseRecipe, DepthwiseFilterRecipe, DgradSmallCRecipe, WinogradRecipe, FftRecipe,
-               SlicesRecipe>
+               SlicesRecipe, WgradTapsRecipe>
       own;
   std::size_t bias_bytes =
       0;  // at the end of the workspace: for the bias gradient, alone or with the filter's
@@ -170,7 +181,9 @@ struct ConvolutionRecipe {
   bool slides() const {
     return algorithm == ConvolutionAlgorithm::direct_tiled || algorithm == ConvolutionAlgorithm::depthwise;
   }
-  bool multiplies_matrices() const { return !is_direct() && !slides() && !is_dgrad_small_c(); }
+  bool multiplies_matrices() const {
+    return !is_direct() && !slides() && !is_dgrad_small_c() && algorithm != ConvolutionAlgorithm::wgrad_taps;
+  }
   bool is_dgrad_small_c() const { return algorithm == ConvolutionAlgorithm::dgrad_small_c; }
   bool is_direct() const { return algorithm == ConvolutionAlgorithm::direct; }
   friend bool operator==(ConvolutionRecipe const&, ConvolutionRecipe const&) = default;

@@ -10,6 +10,7 @@
 #include "src/plan/conv/fft/fft.h"
 #include "src/plan/conv/filter/filter_copy.h"
 #include "src/plan/conv/filter/wgrad_direct.h"
+#include "src/plan/conv/filter/wgrad_taps.h"
 #include "src/plan/conv/image_slices.h"
 #include "src/plan/conv/phases.h"
 #include "src/plan/conv/plain_gemm.h"
@@ -238,11 +239,13 @@ std::vector<Candidate<Problem>> convolution_candidates(Backend) {
   transformed.offer = &offer_with_bias<&winograd>;
   Candidate<Problem> by_frequency{"fft", {}, nullptr, prepare};
   by_frequency.offer = &offer_with_bias<&fft>;
+  Candidate<Problem> all_taps{"wgrad_taps", {}, nullptr, prepare};
+  all_taps.offer = &offer_with_bias<&wgrad_taps>;
   Candidate<Problem> slices{"image_slices", {}, nullptr, &prepare_on<&prepare_image_slices>};
   slices.offer = &offer_with_bias<&image_slices>;
   slices.batch_invariant = true;
-  return {product,    windows,      general, transformed, by_frequency, unrolled,
-          by_channel, few_channels, tiled,   simple,      slices,       bias_candidate()};
+  return {product,    all_taps,     windows, general, transformed, by_frequency, unrolled,
+          by_channel, few_channels, tiled,   simple,  slices,      bias_candidate()};
 }
 
 }  // namespace cosmati::plan

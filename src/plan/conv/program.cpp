@@ -8,6 +8,7 @@
 #include "src/plan/conv/filter/depthwise_filter.h"
 #include "src/plan/conv/filter/filter_copy.h"
 #include "src/plan/conv/filter/wgrad_direct.h"
+#include "src/plan/conv/filter/wgrad_taps.h"
 #include "src/plan/conv/product_program.h"
 #include "src/plan/conv/sliding.h"
 #include "src/plan/conv/windows/tma_im2col.h"
@@ -28,6 +29,7 @@ program::Program program_of(Plan<Problem> const& plan) {
     case ConvolutionAlgorithm::depthwise:
       return filter ? depthwise_filter_program(plan) : sliding_program(plan);
     case ConvolutionAlgorithm::dgrad_small_c: return dgrad_small_c_program(plan);
+    case ConvolutionAlgorithm::wgrad_taps: return wgrad_taps_program(plan);
     case ConvolutionAlgorithm::winograd: return winograd_program(plan);
     case ConvolutionAlgorithm::fft: return fft_program(plan);
     case ConvolutionAlgorithm::implicit_gemm:

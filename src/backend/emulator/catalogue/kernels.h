@@ -29,6 +29,7 @@ void add_direct(KernelTable& table);
 void add_dgrad_small_c(KernelTable& table);
 void add_fft(KernelTable& table);
 void add_wgrad_direct(KernelTable& table);
+void add_wgrad_taps(KernelTable& table);
 void add_gemm_bytes(KernelTable& table);
 void add_gemm_f16(KernelTable& table);
 void add_gemm_floats(KernelTable& table);

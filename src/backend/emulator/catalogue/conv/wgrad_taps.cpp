@@ -1,0 +1,48 @@
+// The emulator's filter gradients with all taps from one copy of x.
+#include "cosmati/conv/wgrad_taps.h"
+
+#include <utility>
+
+#include "cosmati/conv/wgrad_taps_sum.h"
+#include "src/backend/emulator/catalogue/conv/convolution_catalogue.h"
+#include "src/backend/emulator/catalogue/kernels.h"
+#include "src/plan/conv/filter/wgrad_taps.h"
+
+namespace cosmati::emulator {
+namespace {
+
+template <WgradTapsShape shape>
+void add_shape(KernelTable& table) {
+  using Traits = cosmati::WgradTapsTraits<f16, shape>;
+  program::KernelSpec const spec{.entry = "wgrad_taps_kernel",
+                                 .traits = plan::WgradTapsTraits{DataType::f16, shape}.print()};
+  table[spec.key()] = [](Grid grid, int threads, unsigned shared_bytes, void const* parameters,
+                         int host_threads) {
+    launch_kernel_clusters<&wgrad_taps_kernel<Traits>>(
+        grid, {1}, threads, shared_bytes, *static_cast<WgradTapsParameters const*>(parameters), host_threads);
+  };
+}
+
+template <bool in_runs, bool swapped>
+void add_sum(KernelTable& table) {
+  constexpr int slices = plan::emulated_wgrad_taps_slices;
+  using Traits = cosmati::WgradTapsSumTraits<slices, in_runs, swapped, ConvolutionHostEpilogue,
+                                             ConvolutionHostDestination>;
+  add_kernel<&wgrad_taps_sum_kernel<Traits>, typename Traits::Params>(
+      table, "wgrad_taps_sum_kernel",
+      plan::WgradTapsSumTraits{slices, in_runs, swapped, "HostEpilogue", "HostDestination"}.print());
+}
+
+template <std::size_t... index>
+void add_shapes(KernelTable& table, std::index_sequence<index...>) {
+  (add_shape<plan::emulated_wgrad_taps_shapes[index]>(table), ...);
+}
+
+}  // namespace
+
+void add_wgrad_taps(KernelTable& table) {
+  add_shapes(table, std::make_index_sequence<plan::emulated_wgrad_taps_shapes.size()>());
+  add_sum<false, false>(table), add_sum<false, true>(table), add_sum<true, false>(table);
+}
+
+}  // namespace cosmati::emulator

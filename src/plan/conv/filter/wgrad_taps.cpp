@@ -1,0 +1,284 @@
+// Which filter gradients wgrad_taps supports, its shape, and the predicted time.
+#include "src/plan/conv/filter/wgrad_taps.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "src/ops/architecture.h"
+#include "src/plan/best_offer.h"
+#include "src/plan/conv/choice.h"
+#include "src/plan/conv/filter/filter_gradient.h"
+#include "src/plan/conv/product_choice.h"
+#include "src/plan/gemm/warp_specialized.h"
+
+namespace cosmati::plan {
+namespace {
+
+using Problem = ConvolutionProblem;
+
+constexpr int max_taps = 3;      // of a block, in each direction
+constexpr int lines_before = 8;  // of zeros, before dy and x in shared memory
+constexpr int max_box = 256;     // elements of a TMA box in each dimension
+
+Index parts_of(Index extent, Index of) { return (extent + of - 1) / of; }
+
+std::string tensor_violation(char const* name, TensorDescription const& tensor) {
+  constexpr int unit = 16;  // bytes
+  Index const* const stride = tensor.layout.stride;
+  int const size = size_of(tensor.type);
+  if (tensor.extent(1) > 1 && stride[1] != 1)
+    return fmt::format("{}: its channels are {} elements apart; TMA requires 1 (channels last)", name,
+                       stride[1]);
+  if (tensor.alignment % unit != 0)
+    return fmt::format("{}: aligned to {} bytes; TMA requires {}", name, tensor.alignment, unit);
+  for (int const i : {0, 2, 3})
+    if (tensor.extent(i) > 1 && (stride[i] <= 0 || stride[i] * size % unit != 0))
+      return fmt::format("{}: a stride of {} elements of {}; TMA requires positive multiples of {}", name,
+                         stride[i], name_of(tensor.type), unit / size);
+  return {};
+}
+
+std::string violation(Problem const& p, Device const& device, PlanOptions const& options) {
+  if (p.direction != ConvolutionDirection::filter) return "computes filter gradients only";
+  if (!options.policy.text.empty())
+    return "has no policies; --policy " + options.policy.text + " was requested";
+  if (std::string sentence = wgmma_device_violation(device.gpu); !sentence.empty()) return sentence;
+  if (std::string sentence = problem_violation(p, device.backend); !sentence.empty()) return sentence;
+  for (TensorDescription const* tensor : {&p.x, &p.w, &p.y})
+    if (tensor->layout.size() == 0)
+      return fmt::format("{} has no elements; TMA requires at least one", to_string(*tensor));
+  if (p.groups != 1) return fmt::format("{} groups; it supports 1", p.groups);
+  DataType const sum = accumulator_type(p.x.type, p.y.type);
+  if (p.x.type != p.y.type || size_of(p.x.type) != 2 || !wgmma_takes(p.x.type, p.y.type, sum) ||
+      sum != DataType::f32)
+    return fmt::format("x of {} and dy of {}; it supports f16 and bf16 for both", name_of(p.x.type),
+                       name_of(p.y.type));
+  if (device.backend == Backend::emulator && p.x.type != DataType::f16)
+    return fmt::format("the emulator has this kernel for f16, not for {}", name_of(p.x.type));
+  for (int i : {0, 1}) {
+    if (p.stride[i] > 2) return fmt::format("a stride of {}; it supports 1 and 2", p.stride[i]);
+    if (p.dilation[i] > 16) return fmt::format("a dilation of {}; it supports at most 16", p.dilation[i]);
+  }
+  if (p.stride[1] > p.x.extent(3)) return "x has one column, and the stride is 2";
+  if (std::string sentence = tensor_violation("x", p.x); !sentence.empty()) return sentence;
+  if (std::string sentence = tensor_violation("dy", p.y); !sentence.empty()) return sentence;
+  // Complete tiles, in 32 bits.
+  constexpr Index most = 0x7fffffff;
+  Index const sums = parts_of(p.w.extent(0), wgrad_taps_channels) *
+                     parts_of(p.w.extent(1), wgrad_taps_channels) * (p.w.extent(2) + max_taps) *
+                     (p.w.extent(3) + max_taps) * wgrad_taps_channels * wgrad_taps_channels;
+  if (sums > most) return fmt::format("up to {} sums; it supports {}", sums, most);
+  return {};
+}
+
+// Tries every shape and number of parts; keeps the one predicted to be fastest.
+class ShapeSearch {
+ public:
+  ShapeSearch(Problem const& problem, Device const& device, PlanOptions const& options)
+      : problem_(problem), device_(device), options_(options), form_(forms_of(problem).front()) {
+    auto const axis = [&](int i) {
+      Index const taps = problem.w.extent(2 + i);
+      Index const groups = parts_of(taps, max_taps);
+      return WgradTapsAxis{static_cast<int>(parts_of(taps, groups)), static_cast<int>(problem.stride[i]),
+                           static_cast<int>(problem.dilation[i])};
+    };
+    axes_.rows = axis(0), axes_.columns = axis(1);
+  }
+
+  Offer<Problem> best() {
+    if (device_.backend == Backend::emulator) {
+      for (WgradTapsShape const& shape : emulated_wgrad_taps_shapes)
+        if (shape.rows == axes_.rows && shape.columns == axes_.columns) try_shape(shape);
+      if (!best_.found() && !best_.refused())
+        best_.refuse(
+            "the emulator has this kernel for filters of 3x3 taps with strides of 1 and 2, and of 2x2 "
+            "taps with dilations of 2");
+      return std::move(best_).result();
+    }
+    Index const columns = problem_.y.extent(3), rows = problem_.y.extent(2);
+    for (Index across = 8; across <= max_box && across < columns + 8; across += 8)
+      for (Index down = 1; down <= std::min<Index>(rows, 32); ++down)
+        for (int const images : {1, 2, 4, 8}) {
+          WgradTapsShape shape = axes_;
+          shape.across = static_cast<int>(across), shape.down = static_cast<int>(down);
+          shape.images = images;
+          if (shape.pairs_images() && images == 1) continue;
+          shape.has_odd_rows = shape.pairs_rows() && rows % 2 != 0;
+          if (images > 1 && (down < rows || images > problem_.y.extent(0) + 1)) continue;
+          int const free = device_.gpu.shared_bytes_per_block;
+          for (shape.stages = 6; shape.stages > 1 && shape.shared_bytes() > free;) --shape.stages;
+          try_shape(shape);
+        }
+    return std::move(best_).result();
+  }
+
+ private:
+  void try_shape(WgradTapsShape const& shape) {
+    if (!leading_zeros(problem_, shape).possible)
+      return best_.refuse(
+          fmt::format("rows of {} outputs, which are not a multiple of 8, and windows that no padding ends",
+                      problem_.y.extent(3)));
+    if (shape.image_columns() > max_box || shape.image_rows() > max_box || shape.stages < 2 ||
+        shape.shared_bytes() > device_.gpu.shared_bytes_per_block)
+      return best_.refuse(
+          fmt::format("the rows of x around {} outputs do not fit in shared memory twice", shape.across));
+    if (shape.pairs_rows() && shape.has_odd_rows != (problem_.y.extent(2) % 2 != 0))
+      return best_.refuse("an odd number of rows of outputs, of which two are multiplied at a time");
+    if (shape.has_odd_rows && problem_.y.extent(2) % shape.down == 1)
+      return best_.refuse(
+          fmt::format("{} rows of outputs, {} at a time: of the last one, no two could be multiplied",
+                      problem_.y.extent(2), shape.down));
+    Index const tiles = wgrad_taps_tiles(wgrad_taps_parameters(problem_, shape, 1));
+    Index const multiprocessors = device_.gpu.multiprocessors;
+    for (Index waves = 1; waves <= 8; ++waves)
+      try_parts(shape, std::max<Index>(1, waves * multiprocessors / tiles));
+  }
+
+  void try_parts(WgradTapsShape const& shape, Index parts) {
+    Index const steps = wgrad_taps_parameters(problem_, shape, 1).steps;
+    if (device_.backend == Backend::emulator) parts = 3;
+    parts = std::clamp<Index>(parts, 1, steps);
+    WgradTapsParameters const launch = wgrad_taps_parameters(problem_, shape, static_cast<int>(parts));
+    auto const workspace = static_cast<std::size_t>(wgrad_taps_sums(launch, shape) * parts) * sizeof(float);
+    if (workspace > options_.max_workspace)
+      return best_.refuse(
+          fmt::format("needs {} bytes of workspace; at most {}", workspace, options_.max_workspace));
+    double const seconds = predicted_seconds(launch, shape, workspace);
+    if (!best_.takes(seconds)) return;
+    ConvolutionRecipe recipe;
+    recipe.algorithm = ConvolutionAlgorithm::wgrad_taps;
+    recipe.product = product_recipe(form_);
+    recipe.product.partial_bytes = workspace;
+    recipe.product.predicted_seconds = seconds;
+    bool const in_runs = !form_.image_is_a && tap_digit(form_, 'c').number == 1;
+    int slices = 1;  // of up to 4 parts, which a thread loads at a time
+    while (4 * slices < parts && slices < 32) slices *= 2;
+    if (device_.backend == Backend::emulator) slices = emulated_wgrad_taps_slices;
+    recipe.own = WgradTapsRecipe{shape, static_cast<int>(parts), slices, in_runs};
+    best_.take({{},
+                workspace,
+                seconds,
+                recipe,
+                fmt::format(
+                    "{}x{} taps of 64 filters by 64 channels per block, {}x{}x{} images, rows and columns of "
+                    "outputs at a time, {} stages, parts added in a fixed order: {}",
+                    shape.rows.taps, shape.columns.taps, shape.images, shape.down, shape.across, shape.stages,
+                    parts)});
+  }
+
+  // Of both kernels, as measured on an H100 (decision 40).
+  double predicted_seconds(WgradTapsParameters const& launch, WgradTapsShape const& shape,
+                           std::size_t partial_bytes) const {
+    constexpr double share_of_rate = 0.9;                      // of the tensor cores
+    constexpr double clocks_of_line = 3.5, clocks_of_row = 4;  // of TMA: 128 bytes, and a row of a box
+    constexpr double clocks_of_step = 30, clocks_of_block = 6000;
+    constexpr double launches_seconds = 3e-6, share_of_memory = 0.8, share_of_sums = 0.75;
+    Gpu const& gpu = device_.gpu;
+    double const products = shape.gradient_lines() / 16.0 * shape.columns.taps * shape.rows.taps * 32;
+    double const copies = static_cast<double>(shape.copied_bytes()) / wgrad_taps_line * clocks_of_line +
+                          shape.images * (shape.down + shape.phases() * shape.image_rows()) * clocks_of_row;
+    // Few stages leave little time for copies; boxes of few columns are copied slowly; where rows are alone,
+    // the compiler waits for products.
+    constexpr double waits[] = {1.25, 1.05, 1.01, 1};
+    double const step = waits[std::min(shape.stages, 5) - 2] * (shape.across == 8 ? 1.05 : 1) *
+                            (shape.has_odd_rows ? 1.2 : 1) * std::max(products / share_of_rate, copies) +
+                        0.1 * std::min(products, copies) + clocks_of_step;
+    Index const blocks = wgrad_taps_tiles(launch) * launch.parts,
+                waves = parts_of(blocks, gpu.multiprocessors), steps = parts_of(launch.steps, launch.parts);
+    double const clocks = static_cast<double>(waves) * (static_cast<double>(steps) * step + clocks_of_block);
+    double const bytes = static_cast<double>(problem_.x.bytes() + problem_.y.bytes());
+    double const compute = clocks / gpu.clock_hertz,
+                 read = bytes / (share_of_memory * gpu.memory_bytes_per_second);
+    return launches_seconds + std::max(compute, read) + 0.1 * std::min(compute, read) +
+           static_cast<double>(partial_bytes) / (share_of_sums * gpu.memory_bytes_per_second);
+  }
+
+  Problem const& problem_;
+  Device const& device_;
+  PlanOptions const& options_;
+  ConvolutionForm form_;
+  WgradTapsShape axes_;
+  BestOffer<Problem> best_;
+};
+
+}  // namespace
+
+Offer<Problem> wgrad_taps(Problem const& problem, Device const& device, PlanOptions const& options) {
+  Offer<Problem> offer;
+  offer.refusal = violation(problem, device, options);
+  if (offer.refusal.empty()) offer.refusal = extent_violation(forms_of(problem));
+  if (!offer.refusal.empty()) return offer;
+  return ShapeSearch(problem, device, options).best();
+}
+
+LeadingZeros leading_zeros(Problem const& problem, WgradTapsShape const& shape) {
+  LeadingZeros leading;
+  Index const outputs = problem.y.extent(3), width = problem.x.extent(3);
+  if (outputs % shape.across == 0) return leading;
+  // Full groups of 8 outputs of a chunk that ends early are pairs of zeros only if x ends there, too.
+  Index const stride = problem.stride[1], dilation = problem.dilation[1], left = -problem.pad_begin[1];
+  Index const taps = problem.w.extent(3), last_chunk = outputs / shape.across * shape.across;
+  leading.zeros = static_cast<int>(last_chunk + shape.across - outputs);
+  auto const exists = [&](Index tap, Index output) {
+    Index const column = output * stride + tap * dilation + left;
+    return column >= 0 && column < width;
+  };
+  auto const floor_divided = [&](Index value) {
+    return value >= 0 ? value / stride : -((stride - 1 - value) / stride);
+  };
+  for (Index tap = 0; tap < taps; ++tap) {
+    bool trailing = true;
+    for (Index output = outputs; output < last_chunk + shape.across; ++output)
+      trailing = trailing && !exists(tap, output);
+    if (trailing) continue;
+    // The zeros are read before the row, as the end of the row before, at the same place of x.
+    Index const first_tap = tap / shape.columns.taps * shape.columns.taps;
+    Index const first = floor_divided(left + first_tap * dilation),
+                own = floor_divided(left + tap * dilation);
+    Index const phase = left + tap * dilation - own * stride;
+    bool possible = last_chunk == 0 && leading.taps == tap && leading.zeros <= lines_before;
+    for (Index zero = 1; possible && zero <= leading.zeros; ++zero) {
+      Index line = own - first - zero;
+      if (line < 0) line += shape.image_columns();
+      Index const column = (first + line) * stride + phase;
+      possible = column < 0 || column >= width;
+    }
+    if (!possible) {
+      leading.possible = false;
+      return leading;
+    }
+    leading.taps = static_cast<int>(tap) + 1;
+  }
+  return leading;
+}
+
+WgradTapsParameters wgrad_taps_parameters(Problem const& problem, WgradTapsShape const& shape, int parts) {
+  TensorDescription const &x = problem.x, &w = problem.w, &dy = problem.y;
+  LeadingZeros const leading = leading_zeros(problem, shape);
+  WgradTapsParameters p;
+  p.top = -static_cast<int>(problem.pad_begin[0]);
+  p.left = -static_cast<int>(problem.pad_begin[1]);
+  p.outputs_down = static_cast<int>(dy.extent(2));
+  p.lead = leading.zeros;
+  p.leading_taps = leading.taps;
+  p.chunks = Divisor(parts_of(dy.extent(3), shape.across));
+  p.bands = Divisor(parts_of(dy.extent(2), shape.down));
+  p.steps = static_cast<int>(Index{p.chunks.divisor} * p.bands.divisor * parts_of(x.extent(0), shape.images));
+  p.parts = parts;
+  p.tiles.channels = Divisor(parts_of(w.extent(1), wgrad_taps_channels));
+  p.tiles.rows = Divisor(parts_of(w.extent(2), shape.rows.taps));
+  p.tiles.columns = Divisor(parts_of(w.extent(3), shape.columns.taps));
+  p.tiles.taps_down = shape.rows.taps;
+  p.tiles.taps_across = shape.columns.taps;
+  p.tile_count = Divisor(parts_of(w.extent(0), wgrad_taps_channels) * p.tiles.channels.divisor *
+                         p.tiles.rows.divisor * p.tiles.columns.divisor);
+  return p;
+}
+
+Index wgrad_taps_sums(WgradTapsParameters const& parameters, WgradTapsShape const& shape) {
+  return wgrad_taps_tiles(parameters) * shape.rows.taps * shape.columns.taps * wgrad_taps_channels *
+         wgrad_taps_channels;
+}
+
+}  // namespace cosmati::plan
