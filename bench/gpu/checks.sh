@@ -149,6 +149,8 @@ convolutions() {
         done
         jobs+=("--layout $layout --type $type --direction $direction --algorithm depthwise --size 4x48x33x29x48x3x3 --pad 1 --groups 48")
         jobs+=("--layout $layout --type $type --direction $direction --algorithm depthwise --size 2x24x30x31x48x5x3 --stride 2,1 --groups 24")
+        jobs+=("--layout $layout --type $type --direction $direction --algorithm depthwise_rows --size 4x48x33x29x48x3x3 --pad 1 --groups 48")
+        jobs+=("--layout $layout --type $type --direction $direction --algorithm depthwise_rows --size 2x24x30x31x24x5x3 --stride 2,1 --pad 2,0,1,1 --groups 24")
         for shape in "--size 4x24x33x29x40x3x3 --pad 1" "--size 3x5x10x9x7x3x3 --pad 2,0,0,1" "--size 2x64x14x14x64x3x3 --pad 1 --max-workspace 4000000"; do
           [ $direction = filter ] && continue
           for tile in 2 4; do

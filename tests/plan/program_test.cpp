@@ -34,7 +34,7 @@ std::vector<Case> cases() {
             for (char const* const kernel : {"direct_tiled", "direct", "implicit_gemm", "unroll_gemm",
                                              "winograd", "fft", "warp_specialized"})
               list.push_back({kernel, problem_of(direction, type, type, format, geometry)});
-            for (char const* const kernel : {"depthwise", "fft"})
+            for (char const* const kernel : {"depthwise", "depthwise_rows", "fft"})
               list.push_back({kernel, problem_of(direction, type, type, format, by_channel)});
             if (direction == data && stride == 2)
               list.push_back({"dgrad_small_c", problem_of(direction, type, type, format, geometry)});

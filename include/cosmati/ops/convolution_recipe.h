@@ -3,6 +3,7 @@
 #include <optional>
 #include <variant>
 
+#include "cosmati/conv/depthwise_rows_shape.h"
 #include "cosmati/conv/dgrad_small_c_shape.h"
 #include "cosmati/conv/fft_doubled.h"
 #include "cosmati/conv/sliding_policy.h"
@@ -22,6 +23,7 @@ enum class ConvolutionAlgorithm : unsigned char {
   dgrad_small_c,
   unroll_gemm,
   depthwise,
+  depthwise_rows,
   gemm,
   winograd,
   fft,
@@ -94,6 +96,25 @@ struct DepthwiseFilterRecipe {
   friend bool operator==(DepthwiseFilterRecipe const&, DepthwiseFilterRecipe const&) = default;
 };
 
+// The recipe of depthwise_rows (cosmati/conv/depthwise_rows.h), except for filter gradients.
+struct DepthwiseRowsRecipe {
+  DepthwiseRowsShape shape;
+  int store_width = 1;     // contiguous channels of a store
+  int groups_of_part = 1;  // groups of rows of results per thread
+  friend bool operator==(DepthwiseRowsRecipe const&, DepthwiseRowsRecipe const&) = default;
+};
+
+// The recipe of depthwise_rows for filter gradients (cosmati/conv/depthwise_rows_filter.h).
+struct DepthwiseRowsFilterRecipe {
+  DepthwiseRowsShape shape;
+  bool ragged = false;       // the last run of a row is shorter
+  int lanes = 1, slots = 1;  // of a block: vectors of channels by items
+  int groups_of_part = 1;    // rows of dy per item
+  int parts = 1;             // blocks that share the items of a tile of channels
+  int shared_bytes = 0;
+  friend bool operator==(DepthwiseRowsFilterRecipe const&, DepthwiseRowsFilterRecipe const&) = default;
+};
+
 // The recipe of winograd (cosmati/conv/winograd.h): transforms around a batch of products, for a number of
 // images at a time.
 struct WinogradRecipe {
@@ -162,8 +183,8 @@ struct ConvolutionRecipe {
   int launches = 1;  // for a strided data gradient: one launch for all phases, or one for each
   // What only this algorithm has; nothing for direct, gemm, and implicit_gemm except by warp_specialized.
   std::variant<std::monostate, PackRecipe, UnrollRecipe, DirectTiledRecipe, WgradDirectRecipe,
-               DepthwiseRecipe, DepthwiseFilterRecipe, DgradSmallCRecipe, WinogradRecipe, FftRecipe,
-               SlicesRecipe, WgradTapsRecipe>
+               DepthwiseRecipe, DepthwiseFilterRecipe, DepthwiseRowsRecipe, DepthwiseRowsFilterRecipe,
+               DgradSmallCRecipe, WinogradRecipe, FftRecipe, SlicesRecipe, WgradTapsRecipe>
       own;
   std::size_t bias_bytes =
       0;  // at the end of the workspace: for the bias gradient, alone or with the filter's
@@ -179,7 +200,8 @@ struct ConvolutionRecipe {
     return unroll != nullptr && unroll->bytes > 0;
   }
   bool slides() const {
-    return algorithm == ConvolutionAlgorithm::direct_tiled || algorithm == ConvolutionAlgorithm::depthwise;
+    return algorithm == ConvolutionAlgorithm::direct_tiled || algorithm == ConvolutionAlgorithm::depthwise ||
+           algorithm == ConvolutionAlgorithm::depthwise_rows;
   }
   bool multiplies_matrices() const {
     return !is_direct() && !slides() && !is_dgrad_small_c() && algorithm != ConvolutionAlgorithm::wgrad_taps;

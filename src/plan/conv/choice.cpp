@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "src/plan/conv/bias.h"
+#include "src/plan/conv/depthwise_rows.h"
 #include "src/plan/conv/dgrad_small_c.h"
 #include "src/plan/conv/fft/fft.h"
 #include "src/plan/conv/filter/filter_copy.h"
@@ -233,6 +234,8 @@ std::vector<Candidate<Problem>> convolution_candidates(Backend) {
   few_channels.offer = &offer_with_bias<&dgrad_small_c>;
   Candidate<Problem> by_channel{"depthwise", {}, nullptr, prepare};
   by_channel.offer = &offer_with_bias<&depthwise>;
+  Candidate<Problem> walking{"depthwise_rows", {}, nullptr, prepare};
+  walking.offer = &offer_with_bias<&depthwise_rows>;
   Candidate<Problem> product{"gemm", {}, nullptr, &prepare_on<&prepare_plain_gemm>};
   product.offer = &offer_with_bias<&plain_gemm>;
   Candidate<Problem> transformed{"winograd", {}, nullptr, prepare};
@@ -244,8 +247,8 @@ std::vector<Candidate<Problem>> convolution_candidates(Backend) {
   Candidate<Problem> slices{"image_slices", {}, nullptr, &prepare_on<&prepare_image_slices>};
   slices.offer = &offer_with_bias<&image_slices>;
   slices.batch_invariant = true;
-  return {product,    all_taps,     windows, general, transformed, by_frequency, unrolled,
-          by_channel, few_channels, tiled,   simple,  slices,      bias_candidate()};
+  return {product, all_taps,   windows,      general, transformed, by_frequency, unrolled,
+          walking, by_channel, few_channels, tiled,   simple,      slices,       bias_candidate()};
 }
 
 }  // namespace cosmati::plan

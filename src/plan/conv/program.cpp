@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "src/plan/conv/depthwise_rows.h"
 #include "src/plan/conv/dgrad_small_c.h"
 #include "src/plan/conv/fft/fft_program.h"
 #include "src/plan/conv/filter/depthwise_filter.h"
@@ -28,6 +29,8 @@ program::Program program_of(Plan<Problem> const& plan) {
       return filter ? wgrad_direct_program(plan) : sliding_program(plan);
     case ConvolutionAlgorithm::depthwise:
       return filter ? depthwise_filter_program(plan) : sliding_program(plan);
+    case ConvolutionAlgorithm::depthwise_rows:
+      return filter ? depthwise_rows_filter_program(plan) : depthwise_rows_program(plan);
     case ConvolutionAlgorithm::dgrad_small_c: return dgrad_small_c_program(plan);
     case ConvolutionAlgorithm::wgrad_taps: return wgrad_taps_program(plan);
     case ConvolutionAlgorithm::winograd: return winograd_program(plan);

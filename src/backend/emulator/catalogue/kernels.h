@@ -25,6 +25,7 @@ void add_kernel(KernelTable& table, char const* entry, std::string traits, int p
 // Each file of the catalogue adds its own kernels.
 void add_conversion(KernelTable& table);
 void add_depthwise_filter(KernelTable& table);
+void add_depthwise_rows(KernelTable& table);
 void add_direct(KernelTable& table);
 void add_dgrad_small_c(KernelTable& table);
 void add_fft(KernelTable& table);

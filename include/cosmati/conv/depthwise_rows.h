@@ -1,0 +1,260 @@
+// Depthwise convolution with one filter per channel, and its data gradient, by threads that walk down the
+// image. A thread has `run` adjacent columns of results of `vector` channels. It loads each row of its
+// columns once, converts it once, and adds it to all rows of results that it reaches, whose sums are in
+// registers; the filter is in registers as well. The kernel is bound by memory.
+#pragma once
+#include "cosmati/arch/arithmetic.h"
+#include "cosmati/arch/thread.h"
+#include "cosmati/arch/words.h"
+#include "cosmati/conv/depthwise_rows_arguments.h"
+#include "cosmati/gemm/epilogue.h"
+
+namespace cosmati {
+
+// The result, of which a thread stores `width` contiguous channels at a time.
+template <class Element, int width_>
+struct OffsetDestination {
+  using Arguments = DigitArguments;
+  static constexpr int width = width_;
+  COSMATI_DEVICE static Element* at(Arguments const& d, Index offset) {
+    return arch::as_global(static_cast<Element*>(d.data)) + offset;
+  }
+  // `offset`: of the first channel; `stride`: between channels, unless they are contiguous.
+  template <class Real, int count>
+  COSMATI_DEVICE static void store(Element* to, int offset, Index stride, Real const (&value)[count]) {
+    COSMATI_UNROLL
+    for (int i = 0; i < count; i += width) {
+      float run[width];
+      COSMATI_UNROLL
+      for (int e = 0; e < width; ++e) run[e] = arch::number_cast<float>(value[i + e]);
+      arch::store_words(to + offset + i * (width > 1 ? 1 : stride), arch::narrowed<Element>(run));
+    }
+  }
+};
+
+// `transposed`: the data gradient. `vector` > 1 only if channels are contiguous (`channels_last`). A run of a
+// data gradient is a multiple of its step. `packed_filter`: the filter is contiguous, (channel, row, column).
+template <class ElementA_, class ElementB_, class Sum_, class Epilogue_, class Destination_,
+          DepthwiseRowsShape shape_>
+struct DepthwiseRowsTraits {
+  using ElementA = ElementA_;
+  using ElementB = ElementB_;
+  using Sum = Sum_;
+  using Epilogue = Epilogue_;
+  using Destination = Destination_;
+  using Params = DepthwiseRowsParameters<typename Epilogue::Arguments, typename Destination::Arguments>;
+  static constexpr DepthwiseRowsShape shape = shape_;
+  static constexpr int threads = depthwise_rows_threads;
+  static_assert(shape.vector == 1 || shape.channels_last);
+  static_assert(!shape.transposed || shape.run % shape.column_step == 0);
+};
+
+// What one thread keeps in registers. Rows of results are counted in groups: a forward group is one row, a
+// group of a data gradient consists of `row_step` rows. Step i reads what completes group i - (ages - 1).
+template <class Traits>
+struct DepthwiseRows {
+  using Sum = typename Traits::Sum;
+  using Element = typename Traits::ElementA;
+  static constexpr DepthwiseRowsShape shape = Traits::shape;
+  using Map = DepthwiseRowsMap<shape>;
+  static constexpr int vector = shape.vector, run = shape.run;
+  static constexpr int ages = shape.ages(), rows_in = shape.rows_in(), rows_out = shape.rows_out();
+  static constexpr int columns = shape.columns_in(), taps = shape.row_taps * shape.column_taps;
+  static constexpr int bytes = vector * static_cast<int>(sizeof(Element));
+  using Row = arch::Words<bytes>[columns];
+
+  Sum filter[taps][vector];
+  Sum sum[ages][rows_out][run][vector] = {};
+
+  COSMATI_DEVICE void load_filter(DepthwiseRowsArguments const& all, int channel) {
+    using ElementB = typename Traits::ElementB;
+    auto const* const from =
+        arch::as_global(static_cast<ElementB const*>(all.filter)) + channel * all.filter_channel;
+    if constexpr (shape.packed_filter) {
+      constexpr int filter_bytes = vector * static_cast<int>(sizeof(ElementB));
+      arch::Words<filter_bytes> run_of[taps];
+      COSMATI_UNROLL
+      for (int t = 0; t < taps; ++t) run_of[t] = arch::load_words<filter_bytes>(from + t * vector, true);
+      COSMATI_UNROLL
+      for (int t = 0; t < taps; ++t) {
+        COSMATI_UNROLL
+        for (int v = 0; v < vector; ++v)
+          filter[t][v] = arch::widened<ElementB>(run_of[(v * taps + t) / vector], (v * taps + t) % vector);
+      }
+    } else {
+      COSMATI_UNROLL
+      for (int t = 0; t < taps; ++t) {
+        COSMATI_UNROLL
+        for (int v = 0; v < vector; ++v)
+          filter[t][v] = arch::number_cast<Sum>(arch::load_constant<ElementB>(
+              from + v * all.filter_channel + t / shape.column_taps * all.filter_row +
+              t % shape.column_taps * all.filter_column));
+      }
+    }
+  }
+
+  // Loads row `row` from `line`, the address of the first column; columns outside of the image are zero.
+  COSMATI_DEVICE static void load(DepthwiseRowsArguments const& all, Element const* line, int row, int column,
+                                  Row& to) {
+    bool const exists = static_cast<unsigned>(row) < static_cast<unsigned>(all.height);
+    COSMATI_UNROLL
+    for (int x = 0; x < columns; ++x)
+      to[x] = arch::load_words<bytes>(
+          line + x * all.image_column,
+          exists && static_cast<unsigned>(column + x) < static_cast<unsigned>(all.width));
+  }
+
+  // Adds row `in` of a step to the groups that it reaches; `i`: the step mod ages. Both are constants after
+  // unrolling.
+  COSMATI_DEVICE void add(int i, int in, Row const& row) {
+    Sum value[columns][vector];
+    COSMATI_UNROLL
+    for (int x = 0; x < columns; ++x) {
+      COSMATI_UNROLL
+      for (int v = 0; v < vector; ++v) value[x][v] = arch::widened<Element>(row[x], v);
+    }
+    COSMATI_UNROLL
+    for (int age = 0; age < ages; ++age) {
+      COSMATI_UNROLL
+      for (int k = 0; k < rows_out; ++k) {
+        int const r = Map::row_tap(age, in, k);
+        if (r >= shape.row_taps) continue;
+        auto& to = sum[Map::place(i, age)][k];
+        COSMATI_UNROLL
+        for (int s = 0; s < shape.column_taps; ++s) {
+          COSMATI_UNROLL
+          for (int o = 0; o < run; ++o) {
+            int const x = Map::column_of(o, s);
+            if (x < 0) continue;
+            COSMATI_UNROLL
+            for (int v = 0; v < vector; ++v)
+              to[o][v] = arch::multiply_add(value[x][v], filter[r * shape.column_taps + s][v], to[o][v]);
+          }
+        }
+      }
+    }
+  }
+
+  // Begins a group, in the registers of the one that has been stored; the others become a step older.
+  COSMATI_DEVICE void advance(int i) {
+    COSMATI_UNROLL
+    for (int k = 0; k < rows_out; ++k) {
+      COSMATI_UNROLL
+      for (int o = 0; o < run; ++o) {
+        COSMATI_UNROLL
+        for (int v = 0; v < vector; ++v) {
+          if constexpr (!shape.unrolled) {
+            COSMATI_UNROLL
+            for (int age = ages - 1; age > 0; --age) sum[age][k][o][v] = sum[age - 1][k][o][v];
+          }
+          sum[Map::place(i, 0)][k][o][v] = {};
+        }
+      }
+    }
+  }
+};
+
+// The place of a thread's results: their channels, the columns of the run, and the parts of the rows.
+struct DepthwiseRowsPlace {
+  int channel, run, part, image;
+};
+template <class Traits>
+COSMATI_DEVICE DepthwiseRowsPlace place_of(DepthwiseRowsSchedule const& schedule, int thread) {
+  int const upper = schedule.first.quotient(thread), first = thread - upper * schedule.first.divisor;
+  int const rest = schedule.second.quotient(upper), second = upper - rest * schedule.second.divisor;
+  int const image = schedule.third.quotient(rest), third = rest - image * schedule.third.divisor;
+  if (Traits::shape.channels_last) return {first * Traits::shape.vector, second, third, image};
+  return {third, first, second, image};
+}
+
+// Stores the finished group of rows whose first row is `row`.
+template <class Traits>
+COSMATI_DEVICE void store_group(
+    typename Traits::Params const& params, DepthwiseRowsPlace const& at, int row, int column,
+    typename Traits::Sum (&sum)[Traits::shape.rows_out()][Traits::shape.run][Traits::shape.vector],
+    bool complete) {
+  using Real = typename Traits::Epilogue::Real;
+  constexpr DepthwiseRowsShape shape = Traits::shape;
+  DepthwiseRowsArguments const& all = params.all;
+  COSMATI_UNROLL
+  for (int k = 0; k < shape.rows_out(); ++k) {
+    bool const exists = complete && static_cast<unsigned>(row + k) < static_cast<unsigned>(all.result_height);
+    auto const to =
+        Traits::Destination::at(params.d, at.image * all.result_image + at.channel * all.result_channel +
+                                              (row + k) * all.result_row + column * Index{all.result_column});
+    int const pixel = at.image * all.image_number + (row + k) * all.row_number;
+    COSMATI_UNROLL
+    for (int o = 0; o < shape.run; ++o) {
+      Real value[shape.vector];
+      COSMATI_UNROLL
+      for (int v = 0; v < shape.vector; ++v) {
+        value[v] = arch::number_cast<Real>(sum[k][o][v]);
+      }
+      if (!exists || static_cast<unsigned>(column + o) >= static_cast<unsigned>(all.result_width)) continue;
+      int const number = pixel + (column + o) * all.column_number;
+      typename Traits::Epilogue::Tile const epilogue(params.epilogue, 0, all.swapped ? at.channel : number,
+                                                     all.swapped ? number : at.channel);
+      Traits::Epilogue::apply(epilogue, 0, 0, shape.vector, value);
+      Traits::Destination::store(to, o * all.result_column, all.result_channel, value);
+    }
+  }
+}
+
+// Grid: ceil(threads / Traits::threads).
+template <class Traits>
+COSMATI_KERNEL(Traits::threads, Traits::shape.blocks)
+depthwise_rows_kernel(COSMATI_PARAMETER typename Traits::Params params) {
+  using Rows = DepthwiseRows<Traits>;
+  using Element = typename Traits::ElementA;
+  constexpr DepthwiseRowsShape shape = Traits::shape;
+  DepthwiseRowsArguments const& all = params.all;
+  DepthwiseRowsSchedule const& schedule = params.schedule;
+  int const thread = arch::block_x() * Traits::threads + arch::thread();
+  if (thread >= schedule.threads) return;
+  DepthwiseRowsPlace const at = place_of<Traits>(schedule, thread);
+
+  Rows rows;
+  rows.load_filter(all, at.channel);
+  int const first_group = at.part * schedule.groups_of_part;
+  int const left = schedule.groups - first_group;
+  int const steps = (left < schedule.groups_of_part ? left : schedule.groups_of_part) + Rows::ages - 1;
+  constexpr int step_columns =
+      shape.transposed ? shape.run / shape.column_step : shape.run * shape.column_step;
+  int const column = all.column_origin + at.run * step_columns;
+  int const result_column = all.result_column_origin + at.run * shape.run;
+  int row = all.row_origin + first_group * Rows::rows_in;
+  auto const* line = arch::as_global(static_cast<Element const*>(all.image)) + at.image * all.image_image +
+                     at.channel * all.image_channel + row * all.image_row + column * Index{all.image_column};
+  int result_row = all.result_row_origin + (first_group - (Rows::ages - 1)) * Rows::rows_out;
+  typename Rows::Row next;
+  if constexpr (shape.ahead) Rows::load(all, line, row, column, next);
+  constexpr int copies = shape.unrolled ? Rows::ages : 1;
+  COSMATI_NO_UNROLL
+  for (int begin = 0; begin < steps; begin += copies) {
+    COSMATI_UNROLL
+    for (int i = 0; i < copies; ++i) {
+      if (begin + i >= steps) break;
+      rows.advance(i);
+      COSMATI_UNROLL
+      for (int in = 0; in < Rows::rows_in; ++in) {
+        typename Rows::Row current;
+        if constexpr (shape.ahead) {
+          COSMATI_UNROLL
+          for (int x = 0; x < Rows::columns; ++x) current[x] = next[x];
+        } else {
+          Rows::load(all, line, row, column, current);
+        }
+        ++row;
+        line += all.image_row;
+        if constexpr (shape.ahead) Rows::load(all, line, row, column, next);
+        rows.add(i, in, current);
+      }
+      store_group<Traits>(params, at, result_row, result_column,
+                          rows.sum[DepthwiseRowsMap<Traits::shape>::place(i, Rows::ages - 1)],
+                          begin + i >= Rows::ages - 1);
+      result_row += Rows::rows_out;
+    }
+  }
+}
+
+}  // namespace cosmati

@@ -1,0 +1,75 @@
+// Launch parameters of depthwise_rows, whose threads walk down the image.
+#pragma once
+#include "cosmati/conv/arguments.h"
+#include "cosmati/conv/depthwise_rows_shape.h"
+
+namespace cosmati {
+
+// The image is x or, for a data gradient, dy.
+struct DepthwiseRowsArguments {
+  void const* image = nullptr;
+  void const* filter = nullptr;
+  int height = 1, width = 1;              // of the image
+  int row_origin = 0, column_origin = 0;  // of the image at the first step, and of the first run
+  int result_height = 1, result_width = 1;
+  int result_row_origin = 0, result_column_origin = 0;  // of the first group, and of the first run
+  Index image_image = 0, image_channel = 0, image_row = 0;
+  int image_column = 0;
+  Index filter_channel = 0, filter_row = 0, filter_column = 0;
+  Index result_image = 0, result_channel = 0, result_row = 0;
+  int result_column = 0;
+  int image_number = 0, row_number = 0, column_number = 0;  // increments of the pixel's index, m or n
+  bool swapped = false;                                     // m is the channel, n the pixel
+};
+
+// Threads lie along the channels, in vectors, or along the runs of a row, whichever is contiguous; then along
+// runs or parts of the rows, then along parts or channels; then along images.
+struct DepthwiseRowsSchedule {
+  Divisor first, second, third;
+  int threads = 0;  // of all blocks
+  int groups = 1, groups_of_part = 1;
+};
+
+template <class Epilogue, class Destination>
+struct DepthwiseRowsParameters {
+  DepthwiseRowsArguments all;
+  Destination d;
+  Epilogue epilogue;
+  DepthwiseRowsSchedule schedule;
+};
+
+// A filter gradient. Origins are the position in x at which output 0 meets tap 0.
+struct DepthwiseRowsFilterArguments {
+  void const* image = nullptr;
+  void const* gradient = nullptr;
+  int height = 1, width = 1;  // of x
+  int row_origin = 0, column_origin = 0;
+  int gradient_width = 1;
+  int image_column = 0, gradient_column = 0;
+  Index image_image = 0, image_channel = 0, image_row = 0;
+  Index gradient_image = 0, gradient_channel = 0, gradient_row = 0;
+};
+
+// A block has `lanes` vectors of channels by `slots` items; an item is a part of the rows of a run of an
+// image.
+struct DepthwiseRowsFilterSchedule {
+  Divisor tiles, lanes;  // blocks along the channels, fastest in the grid; vectors of a block
+  Divisor runs, row_parts;
+  int channels = 1, slots = 1;
+  int items = 1, items_at_a_time = 1;  // of all parts
+  int parts = 1;
+  int groups = 1, groups_of_part = 1;  // rows of dy
+};
+
+template <class Epilogue, class Destination>
+struct DepthwiseRowsFilterParameters {
+  DepthwiseRowsFilterArguments all;
+  void* partials = nullptr;                       // (parts, channels, taps), of type Sum
+  int tap_row_number = 0, tap_column_number = 0;  // increments of the result's index, m or n, per tap
+  bool swapped = false;                           // m is the tap, n the channel
+  Destination d;
+  Epilogue epilogue;
+  DepthwiseRowsFilterSchedule schedule;
+};
+
+}  // namespace cosmati

@@ -1,0 +1,269 @@
+// The filter gradient of a depthwise convolution by threads that walk down the images, as depthwise_rows
+// does: each row of x is loaded and converted once, and multiplied with all rows of dy that it meets, which
+// stay in registers beside the sums of all taps. Blocks add the sums of their threads, a second kernel those
+// of the blocks, both in a fixed order, so that the result is deterministic.
+#pragma once
+#include "cosmati/arch/arithmetic.h"
+#include "cosmati/arch/thread.h"
+#include "cosmati/arch/words.h"
+#include "cosmati/conv/conv_destination.h"
+#include "cosmati/conv/depthwise_rows_arguments.h"
+#include "cosmati/gemm/epilogue.h"
+
+namespace cosmati {
+
+// `ragged`: the last run of a row is shorter.
+template <class ElementImage_, class ElementGradient_, class Sum_, class Epilogue_, class Destination_,
+          DepthwiseRowsShape shape_, bool ragged_>
+struct DepthwiseRowsFilterTraits {
+  using ElementImage = ElementImage_;
+  using ElementGradient = ElementGradient_;
+  using Sum = Sum_;
+  using Epilogue = Epilogue_;
+  using Destination = Destination_;
+  using Params = DepthwiseRowsFilterParameters<typename Epilogue::Arguments, typename Destination::Arguments>;
+  static constexpr DepthwiseRowsShape shape = shape_;
+  static constexpr bool ragged = ragged_;
+  static constexpr int threads = depthwise_rows_threads;
+  static constexpr int taps = shape.row_taps * shape.column_taps;
+  static constexpr int taps_at_a_time = taps < 9 ? taps : 9;
+  // The sums of some taps, and then of groups of threads.
+  struct SharedStorage {
+    Sum sum[taps_at_a_time][shape.vector][threads];
+    Sum group[threads];
+  };
+  static_assert(!shape.transposed);
+};
+
+// What one thread keeps in registers: the sums of all taps, and the rows of dy that the next rows of x meet.
+template <class Traits>
+struct DepthwiseRowsFilter {
+  using Sum = typename Traits::Sum;
+  using Image = typename Traits::ElementImage;
+  using Gradient = typename Traits::ElementGradient;
+  static constexpr DepthwiseRowsShape shape = Traits::shape;
+  using Map = DepthwiseRowsMap<shape>;
+  static constexpr int vector = shape.vector, run = shape.run, ages = shape.ages();
+  static constexpr int columns = shape.columns_in();
+  static constexpr int image_bytes = vector * static_cast<int>(sizeof(Image));
+  static constexpr int gradient_bytes = vector * static_cast<int>(sizeof(Gradient));
+  using ImageRow = arch::Words<image_bytes>[columns];
+  using GradientRow = arch::Words<gradient_bytes>[run];
+
+  Sum sum[Traits::taps][vector] = {};
+  Sum gradient[ages][run][vector] = {};
+
+  COSMATI_DEVICE static void load(DepthwiseRowsFilterArguments const& all, Image const* line, int row,
+                                  int column, ImageRow& to) {
+    bool const exists = static_cast<unsigned>(row) < static_cast<unsigned>(all.height);
+    COSMATI_UNROLL
+    for (int x = 0; x < columns; ++x)
+      to[x] = arch::load_words<image_bytes>(
+          line + x * all.image_column,
+          exists && static_cast<unsigned>(column + x) < static_cast<unsigned>(all.width));
+  }
+  COSMATI_DEVICE static void load(DepthwiseRowsFilterArguments const& all, Gradient const* line, bool exists,
+                                  int valid, GradientRow& to) {
+    COSMATI_UNROLL
+    for (int o = 0; o < run; ++o)
+      to[o] = arch::load_words<gradient_bytes>(line + o * all.gradient_column,
+                                               exists && (!Traits::ragged || o < valid));
+  }
+  // Keeps the row of dy of a step; `i`: the step mod ages, a constant after unrolling.
+  COSMATI_DEVICE void keep(int i, GradientRow const& row) {
+    COSMATI_UNROLL
+    for (int o = 0; o < run; ++o) {
+      COSMATI_UNROLL
+      for (int v = 0; v < vector; ++v) {
+        if constexpr (!shape.unrolled) {
+          COSMATI_UNROLL
+          for (int age = ages - 1; age > 0; --age) gradient[age][o][v] = gradient[age - 1][o][v];
+        }
+        gradient[shape.unrolled ? i : 0][o][v] = arch::widened<Gradient>(row[o], v);
+      }
+    }
+  }
+
+  // Multiplies row `in` of step `step` with the rows of dy that exist among the last; elements of x beside a
+  // row or column of dy that does not exist are not multiplied, since they may be infinite.
+  COSMATI_DEVICE void add(int i, int in, int step, int groups, int valid, ImageRow const& row) {
+    Sum value[columns][vector];
+    COSMATI_UNROLL
+    for (int x = 0; x < columns; ++x) {
+      COSMATI_UNROLL
+      for (int v = 0; v < vector; ++v) value[x][v] = arch::widened<Image>(row[x], v);
+    }
+    COSMATI_UNROLL
+    for (int age = 0; age < ages; ++age) {
+      int const r = Map::row_tap(age, in, 0);
+      if (r >= shape.row_taps) continue;
+      if (static_cast<unsigned>(step - age) >= static_cast<unsigned>(groups)) continue;
+      auto const& dy = gradient[Map::place(i, age)];
+      COSMATI_UNROLL
+      for (int o = 0; o < run; ++o) {
+        if (Traits::ragged && o >= valid) break;
+        COSMATI_UNROLL
+        for (int s = 0; s < shape.column_taps; ++s) {
+          COSMATI_UNROLL
+          for (int v = 0; v < vector; ++v) {
+            Sum& to = sum[r * shape.column_taps + s][v];
+            to = arch::multiply_add(value[Map::column_of(o, s)][v], dy[o][v], to);
+          }
+        }
+      }
+    }
+  }
+
+  // Adds a part of the rows of a run.
+  COSMATI_DEVICE void walk(DepthwiseRowsFilterArguments const& all, int image, int channel, int first_group,
+                           int groups, int first_column) {
+    constexpr int rows_in = shape.rows_in();
+    int const column = all.column_origin + first_column * shape.column_step;
+    int row = all.row_origin + first_group * rows_in;
+    auto const* line = arch::as_global(static_cast<Image const*>(all.image)) + image * all.image_image +
+                       channel * all.image_channel + row * all.image_row + column * Index{all.image_column};
+    auto const* dy_line = arch::as_global(static_cast<Gradient const*>(all.gradient)) +
+                          image * all.gradient_image + channel * all.gradient_channel +
+                          first_group * all.gradient_row + first_column * Index{all.gradient_column};
+    int const valid = all.gradient_width - first_column, steps = groups + ages - 1;
+    ImageRow next;
+    GradientRow next_dy;
+    if constexpr (shape.ahead) {
+      load(all, line, row, column, next);
+      load(all, dy_line, true, valid, next_dy);
+    }
+    constexpr int copies = shape.unrolled ? ages : 1;
+    COSMATI_NO_UNROLL
+    for (int begin = 0; begin < steps; begin += copies) {
+      COSMATI_UNROLL
+      for (int i = 0; i < copies; ++i) {
+        int const step = begin + i;
+        if (step >= steps) break;
+        if constexpr (!shape.ahead) load(all, dy_line, step < groups, valid, next_dy);
+        keep(i, next_dy);
+        dy_line += all.gradient_row;
+        if constexpr (shape.ahead) load(all, dy_line, step + 1 < groups, valid, next_dy);
+        COSMATI_UNROLL
+        for (int in = 0; in < rows_in; ++in) {
+          arch::Words<image_bytes> current[columns];
+          if constexpr (shape.ahead) {
+            COSMATI_UNROLL
+            for (int x = 0; x < columns; ++x) current[x] = next[x];
+          } else {
+            load(all, line, row, column, current);
+          }
+          ++row;
+          line += all.image_row;
+          if constexpr (shape.ahead) load(all, line, row, column, next);
+          add(i, in, step, groups, valid, current);
+        }
+      }
+    }
+  }
+};
+
+// Adds the threads' sums of taps from `first` on, and stores those of the block's part.
+template <class Traits>
+COSMATI_DEVICE void store_partials(typename Traits::Params const& params,
+                                   DepthwiseRowsFilter<Traits> const& rows, int tile, int part, int first) {
+  using Sum = typename Traits::Sum;
+  constexpr int vector = Traits::shape.vector, taps = Traits::taps, threads = Traits::threads;
+  DepthwiseRowsFilterSchedule const& schedule = params.schedule;
+  auto& shared = arch::shared_storage<typename Traits::SharedStorage>();
+  int const lanes = schedule.lanes.divisor;
+  COSMATI_UNROLL
+  for (int t = 0; t < taps; ++t) {
+    if (t < first || t >= first + Traits::taps_at_a_time) continue;
+    COSMATI_UNROLL
+    for (int v = 0; v < vector; ++v) shared.sum[t - first][v][arch::thread()] = rows.sum[t][v];
+  }
+  arch::block_barrier();
+  int const of_lane =
+      (taps - first < Traits::taps_at_a_time ? taps - first : Traits::taps_at_a_time) * vector;
+  for (int begin = 0; begin < of_lane * lanes; begin += threads) {
+    int const results = of_lane * lanes - begin < threads ? of_lane * lanes - begin : threads;
+    int const groups = threads / results;
+    int const group = arch::thread() / results, result = begin + arch::thread() - group * results;
+    int const lane = result % lanes, of = result / lanes, t = of / vector, v = of - t * vector;
+    if (group < groups) {
+      Sum total = 0;
+      for (int slot = group; slot < schedule.slots; slot += groups)
+        total += shared.sum[t][v][slot * lanes + lane];
+      shared.group[arch::thread()] = total;
+    }
+    arch::block_barrier();
+    int const channel = (tile * lanes + lane) * vector + v;
+    if (group == 0 && channel < schedule.channels) {
+      Sum total = 0;
+      for (int i = 0; i < groups; ++i) total += shared.group[arch::thread() + i * results];
+      static_cast<Sum*>(params.partials)[(Index{part} * schedule.channels + channel) * taps + first + t] =
+          total;
+    }
+    arch::block_barrier();
+  }
+}
+
+// Grid: tiles of channels * parts; dynamic shared memory: SharedStorage.
+template <class Traits>
+COSMATI_KERNEL(Traits::threads, Traits::shape.blocks)
+depthwise_rows_filter_kernel(COSMATI_PARAMETER typename Traits::Params params) {
+  constexpr int vector = Traits::shape.vector, run = Traits::shape.run;
+  DepthwiseRowsFilterSchedule const& schedule = params.schedule;
+  int const part = schedule.tiles.quotient(arch::block_x());
+  int const tile = arch::block_x() - part * schedule.tiles.divisor;
+  int const slot = schedule.lanes.quotient(arch::thread());
+  int const lane = arch::thread() - slot * schedule.lanes.divisor;
+  int const channel = (tile * schedule.lanes.divisor + lane) * vector;
+  DepthwiseRowsFilter<Traits> rows;
+  if (slot < schedule.slots && channel < schedule.channels) {
+    COSMATI_NO_UNROLL
+    for (int item = part * schedule.slots + slot; item < schedule.items; item += schedule.items_at_a_time) {
+      int const upper = schedule.runs.quotient(item), image = schedule.row_parts.quotient(upper);
+      int const first_group = (upper - image * schedule.row_parts.divisor) * schedule.groups_of_part;
+      int const left = schedule.groups - first_group;
+      rows.walk(params.all, image, channel, first_group,
+                left < schedule.groups_of_part ? left : schedule.groups_of_part,
+                (item - upper * schedule.runs.divisor) * run);
+    }
+  }
+  COSMATI_UNROLL
+  for (int first = 0; first < Traits::taps; first += Traits::taps_at_a_time)
+    store_partials<Traits>(params, rows, tile, part, first);
+}
+
+// Adds the parts: a block 32 results, each by threads / 32 threads. Grid: ceil(channels * taps / 32).
+template <class Traits>
+COSMATI_KERNEL(Traits::threads, 4)
+depthwise_rows_filter_sum_kernel(COSMATI_PARAMETER typename Traits::Params params) {
+  using Sum = typename Traits::Sum;
+  using Real = typename Traits::Epilogue::Real;
+  constexpr int columns = Traits::shape.column_taps, taps = Traits::taps, results = 32;
+  struct Storage {
+    Sum group[Traits::threads];
+  };
+  DepthwiseRowsFilterSchedule const& schedule = params.schedule;
+  auto& shared = arch::shared_storage<Storage>();
+  Index const all = Index{schedule.channels} * taps;
+  Index const index = Index{arch::block_x()} * results + arch::thread() % results;
+  Sum const* const partials = static_cast<Sum const*>(params.partials);
+  Sum sum = 0;
+  if (index < all)
+    for (int part = arch::thread() / results; part < schedule.parts; part += Traits::threads / results)
+      sum += partials[part * all + index];
+  shared.group[arch::thread()] = sum;
+  arch::block_barrier();
+  if (arch::thread() >= results || index >= all) return;
+  COSMATI_UNROLL
+  for (int i = 1; i < Traits::threads / results; ++i) sum += shared.group[arch::thread() + i * results];
+  int const channel = static_cast<int>(index / taps), tap = static_cast<int>(index - Index{channel} * taps);
+  int const row = tap / columns;
+  int const number = row * params.tap_row_number + (tap - row * columns) * params.tap_column_number;
+  int const m = params.swapped ? number : channel, n = params.swapped ? channel : number;
+  Real value[1] = {arch::number_cast<Real>(sum)};
+  typename Traits::Epilogue::Tile const epilogue(params.epilogue, 0, m, n);
+  Traits::Epilogue::apply(epilogue, 0, 0, 1, value);
+  typename Traits::Destination::Tile const d(params.d, 0, m, n);
+  d.store(0, 0, 1, value);
+}
+
+}  // namespace cosmati

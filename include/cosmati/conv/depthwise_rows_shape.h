@@ -1,0 +1,61 @@
+// What the kernels of depthwise_rows know when they are compiled.
+#pragma once
+#include "cosmati/core/config.h"
+
+namespace cosmati {
+
+inline constexpr int depthwise_rows_threads = 128;
+
+// Results of the forward direction read the image at result * step
+// + tap - padding; an element of dy at position i reaches the results i * step + tap - padding of a data
+// gradient.
+struct DepthwiseRowsShape {
+  bool transposed = false, channels_last = false, packed_filter = false;
+  int vector = 1, run = 1;  // channels and columns of results per thread
+  int row_taps = 1, column_taps = 1, row_step = 1, column_step = 1;
+  // Whether a row is loaded while the one before it is multiplied, and whether sums stay in their registers,
+  // with a copy of the code for each row that they wait for, instead of moving to the next after each step.
+  bool ahead = false, unrolled = false;
+  int blocks = 1;  // per multiprocessor, for which registers suffice
+
+  // The groups of rows of results that one row of the image reaches.
+  COSMATI_CONSTEXPR int ages() const { return (row_taps + row_step - 1) / row_step; }
+  // Rows that a step reads and completes.
+  COSMATI_CONSTEXPR int rows_in() const { return transposed ? 1 : row_step; }
+  COSMATI_CONSTEXPR int rows_out() const { return transposed ? row_step : 1; }
+  // Columns of the image that a run reads.
+  COSMATI_CONSTEXPR int columns_before() const {
+    return transposed ? (column_taps + column_step - 1) / column_step - 1 : 0;
+  }
+  COSMATI_CONSTEXPR int columns_in() const {
+    return transposed ? run / column_step + columns_before() : (run - 1) * column_step + column_taps;
+  }
+  friend COSMATI_CONSTEXPR bool operator==(DepthwiseRowsShape const&, DepthwiseRowsShape const&) = default;
+};
+
+// Which taps and registers meet. All functions use only compile-time numbers, since a shape whose members are
+// called when a kernel runs would lie in memory, and with it everything that it indexes.
+template <DepthwiseRowsShape shape>
+struct DepthwiseRowsMap {
+  static constexpr bool transposed = shape.transposed, unrolled = shape.unrolled;
+  static constexpr int ages = shape.ages(), columns_before = shape.columns_before();
+  static constexpr int row_step = shape.row_step, column_step = shape.column_step;
+
+  // The registers, of `ages`, of the group that began `age` steps before step `step` mod ages.
+  static COSMATI_CONSTEXPR int place(int step, int age) {
+    return unrolled ? (step - age + ages) % ages : age;
+  }
+  // The tap by which row `in` of a step reaches row `out` of the group that began `age` steps before; there
+  // is none from row_taps on.
+  static COSMATI_CONSTEXPR int row_tap(int age, int in, int out) {
+    return transposed ? out + (ages - 1 - age) * row_step : in + age * row_step;
+  }
+  // The column of the image by which tap s reaches column `out` of the run; -1: there is none.
+  static COSMATI_CONSTEXPR int column_of(int out, int s) {
+    if (!transposed) return out * column_step + s;
+    int const at = out - s + columns_before * column_step;
+    return at % column_step == 0 ? at / column_step : -1;
+  }
+};
+
+}  // namespace cosmati

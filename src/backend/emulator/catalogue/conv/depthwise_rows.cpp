@@ -1,0 +1,76 @@
+// The emulator's depthwise convolutions, and their gradients, by threads that walk down the image.
+#include "cosmati/conv/depthwise_rows.h"
+
+#include <iterator>
+#include <utility>
+
+#include "cosmati/conv/depthwise_rows_filter.h"
+#include "src/backend/emulator/catalogue/conv/convolution_catalogue.h"
+#include "src/backend/emulator/catalogue/kernels.h"
+#include "src/plan/conv/depthwise_rows.h"
+
+namespace cosmati::emulator {
+namespace {
+
+// Like OffsetDestination, with the type of the result known at run time.
+struct HostOffsetDestination {
+  using Arguments = plan::HostDestinationArguments;
+  struct Place {
+    Arguments const& arguments;
+    Index offset;
+  };
+  static Place at(Arguments const& d, Index offset) { return {d, offset}; }
+  template <int count>
+  static void store(Place const& to, int offset, Index stride, double const (&value)[count]) {
+    for (int i = 0; i < count; ++i)
+      cosmati::store(to.arguments.type, to.arguments.digits.data, to.offset + offset + i * stride, value[i]);
+  }
+};
+
+template <DepthwiseRowsShape shape>
+void add_walk(KernelTable& table) {
+  using Traits = DepthwiseRowsTraits<f32, f32, f32, ConvolutionHostEpilogue, HostOffsetDestination, shape>;
+  add_kernel<&depthwise_rows_kernel<Traits>, typename Traits::Params>(
+      table, "depthwise_rows_kernel",
+      plan::DepthwiseRowsTraits{plan::emulated_types(DataType::f32), shape}.print());
+}
+
+template <DepthwiseRowsShape shape>
+void add_filter(KernelTable& table) {
+  using Traits = DepthwiseRowsFilterTraits<f32, f32, f32, ConvolutionHostEpilogue, ConvolutionHostDestination,
+                                           shape, true>;
+  std::string const traits =
+      plan::DepthwiseRowsFilterTraits{plan::emulated_types(DataType::f32), shape, true}.print();
+  add_kernel<&depthwise_rows_filter_kernel<Traits>, typename Traits::Params>(
+      table, "depthwise_rows_filter_kernel", traits);
+  add_kernel<&depthwise_rows_filter_sum_kernel<Traits>, typename Traits::Params>(
+      table, "depthwise_rows_filter_sum_kernel", traits);
+}
+
+constexpr DepthwiseRowsShape transposed(DepthwiseRowsShape shape) {
+  shape.transposed = true;
+  return shape;
+}
+constexpr DepthwiseRowsShape with_vector(DepthwiseRowsShape shape, int vector) {
+  shape.vector = vector;
+  return shape;
+}
+
+template <DepthwiseRowsShape shape>
+void add_directions(KernelTable& table) {
+  add_walk<shape>(table);
+  add_walk<transposed(shape)>(table);
+  add_filter<shape>(table);
+}
+
+}  // namespace
+
+void add_depthwise_rows(KernelTable& table) {
+  [&]<std::size_t... i>(std::index_sequence<i...>) {
+    (add_directions<plan::emulated_rows_shapes[i]>(table), ...);
+    (add_directions<with_vector(plan::emulated_rows_shapes[i], 1)>(table), ...);
+  }
+  (std::make_index_sequence<std::size(plan::emulated_rows_shapes)>{});
+}
+
+}  // namespace cosmati::emulator

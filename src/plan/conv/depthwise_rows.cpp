@@ -1,0 +1,339 @@
+// Shapes, predicted time and program of depthwise_rows, forward and data gradient.
+#include "src/plan/conv/depthwise_rows.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "src/plan/conv/choice.h"
+#include "src/plan/conv/product_choice.h"
+#include "src/plan/conv/sliding.h"
+#include "src/plan/emulated/contents.h"
+
+namespace cosmati::plan {
+namespace {
+
+using Problem = ConvolutionProblem;
+
+constexpr int threads = depthwise_rows_threads;
+
+Index parts_of(Index extent, Index of) { return (extent + of - 1) / of; }
+int to_int(Index value) { return static_cast<int>(value); }
+double number(Index value) { return static_cast<double>(value); }
+
+bool is_data(Problem const& problem) { return problem.direction == ConvolutionDirection::data; }
+TensorDescription const& image_of(Problem const& problem) { return is_data(problem) ? problem.y : problem.x; }
+TensorDescription const& result_of(Problem const& problem) {
+  return is_data(problem) ? problem.x : problem.y;
+}
+
+bool is_known(DataType type) {
+  return type == DataType::f32 || type == DataType::f16 || type == DataType::bf16;
+}
+
+std::string violation(Problem const& p, Device const& device, PlanOptions const& options) {
+  std::string sentence = problem_violation(p, device.backend);
+  if (!sentence.empty()) return sentence;
+  if (!options.policy.empty()) return options.policy.refusal();
+  Index const channels = p.x.extent(1);
+  if (channels != p.groups || p.y.extent(1) != channels || channels < 1)
+    return fmt::format(
+        "{} channels and {} filters in {} groups; each channel must form its own group, with one filter",
+        channels, p.y.extent(1), p.groups);
+  for (TensorDescription const* tensor : {&p.x, &p.w, &p.y}) {
+    if (!is_known(tensor->type))
+      return fmt::format("{} operands; valid types: f32, f16, bf16", name_of(tensor->type));
+    for (int d = 0; d < tensor->layout.rank(); ++d)
+      if (tensor->layout.stride[d] < 0) return "a stride is negative";
+  }
+  for (int i : {0, 1}) {
+    Index const taps = p.w.extent(2 + i);
+    constexpr Index max_taps = 7, max_stride = 2;
+    if (taps < 1 || taps > max_taps)
+      return fmt::format("{} taps; threads keep at least 1 and at most {} in a direction", taps, max_taps);
+    if (p.stride[i] > max_stride) return fmt::format("stride {}; at most {}", p.stride[i], max_stride);
+    if (p.dilation[i] != 1 && taps > 1) return fmt::format("dilation {}; must be 1", p.dilation[i]);
+  }
+  constexpr Index max_stride = Index{1} << 26;  // of a column, in 32 bits with the columns of a run
+  for (TensorDescription const* tensor : {&p.x, &p.y})
+    if (tensor->layout.stride[3] > max_stride)
+      return fmt::format("columns are {} elements apart; at most {}", tensor->layout.stride[3], max_stride);
+  return {};
+}
+
+// The number of groups of rows, and of runs of a row.
+struct Extents {
+  Index groups, runs;
+};
+Extents extents_of(Problem const& p, DepthwiseRowsShape const& shape) {
+  if (!shape.transposed) return {p.y.extent(2), parts_of(p.y.extent(3), shape.run)};
+  return {parts_of(p.x.extent(2) + p.pad_begin[0] % shape.row_step, shape.row_step),
+          parts_of(p.x.extent(3) + p.pad_begin[1] % shape.column_step, shape.run)};
+}
+Index threads_of(Problem const& p, DepthwiseRowsRecipe const& recipe) {
+  Extents const extents = extents_of(p, recipe.shape);
+  return p.x.extent(0) * (p.x.extent(1) / recipe.shape.vector) * extents.runs *
+         parts_of(extents.groups, recipe.groups_of_part);
+}
+
+ConvolutionForm form_of(Problem const& problem) {
+  return with_all_channels(is_data(problem) ? whole_gradient_form(problem) : forms_of(problem).front());
+}
+
+DepthwiseRowsArguments arguments_of(Problem const& p, ConvolutionForm const& form,
+                                    DepthwiseRowsShape const& shape) {
+  TensorDescription const &image = image_of(p), &result = result_of(p);
+  DepthwiseRowsArguments all;
+  all.height = to_int(image.extent(2)), all.width = to_int(image.extent(3));
+  all.result_height = to_int(result.extent(2)), all.result_width = to_int(result.extent(3));
+  int const pad_rows = to_int(p.pad_begin[0]), pad_columns = to_int(p.pad_begin[1]);
+  if (shape.transposed) {
+    // The first group and run begin at or before position 0, where the first tap of some element of dy lies.
+    all.row_origin = pad_rows / shape.row_step - shape.ages() + 1;
+    all.column_origin = pad_columns / shape.column_step - shape.columns_before();
+    all.result_row_origin = -(pad_rows % shape.row_step);
+    all.result_column_origin = -(pad_columns % shape.column_step);
+  } else {
+    all.row_origin = -pad_rows, all.column_origin = -pad_columns;
+  }
+  auto const& from = image.layout.stride;
+  all.image_image = from[0], all.image_channel = from[1], all.image_row = from[2];
+  all.image_column = to_int(from[3]);
+  auto const& to = result.layout.stride;
+  all.result_image = to[0], all.result_channel = to[1], all.result_row = to[2];
+  all.result_column = to_int(to[3]);
+  auto const& filter = p.w.layout.stride;
+  all.filter_channel = filter[0], all.filter_row = filter[2], all.filter_column = filter[3];
+  auto const number_of = [&](char letter) {
+    return to_int(find_digit(letter, form.image_outer(), form.image().arguments.outer).number);
+  };
+  all.image_number = number_of('n'), all.row_number = number_of('p'), all.column_number = number_of('q');
+  all.swapped = !form.image_is_a;
+  return all;
+}
+
+DepthwiseRowsSchedule schedule_of(Problem const& p, DepthwiseRowsRecipe const& recipe) {
+  DepthwiseRowsShape const& shape = recipe.shape;
+  Extents const extents = extents_of(p, shape);
+  auto const divisor = [](Index value) { return Divisor(std::max<Index>(1, value)); };
+  Divisor const channels = divisor(p.x.extent(1) / shape.vector), runs = divisor(extents.runs),
+                parts = divisor(parts_of(extents.groups, recipe.groups_of_part));
+  DepthwiseRowsSchedule schedule;
+  schedule.first = shape.channels_last ? channels : runs;
+  schedule.second = shape.channels_last ? runs : parts;
+  schedule.third = shape.channels_last ? parts : channels;
+  schedule.threads = to_int(threads_of(p, recipe));
+  schedule.groups = to_int(extents.groups);
+  schedule.groups_of_part = recipe.groups_of_part;
+  return schedule;
+}
+
+bool is_packed(TensorDescription const& w, int vector) {
+  auto const& stride = w.layout.stride;
+  Index const rows = w.extent(2), columns = w.extent(3);
+  int const bytes = vector * size_of(w.type);
+  return vector > 1 && bytes <= 16 && std::max(w.alignment, size_of(w.type)) % bytes == 0 &&
+         (columns == 1 || stride[3] == 1) && (rows == 1 || stride[2] == columns) &&
+         stride[0] == rows * columns;
+}
+
+}  // namespace
+
+int channel_vector(TensorDescription const& images) {
+  int const size = size_of(images.type);
+  auto const fits = [&](int vector) {
+    bool all = images.extent(1) % vector == 0 && std::max(images.alignment, size) % (vector * size) == 0;
+    for (int const d : {0, 2, 3})
+      all = all && (images.extent(d) <= 1 || images.layout.stride[d] % vector == 0);
+    return all;
+  };
+  int vector = 1;
+  while (images.layout.stride[1] == 1 && 2 * vector * size <= 16 && fits(2 * vector)) vector *= 2;
+  return vector;
+}
+
+bool walks_channels(TensorDescription const& image, TensorDescription const& result) {
+  auto const contiguous = [](TensorDescription const& tensor) {
+    return tensor.layout.stride[1] == 1 && (tensor.extent(1) > 1 || tensor.layout.stride[3] != 1);
+  };
+  return contiguous(image) && contiguous(result);
+}
+
+namespace {
+
+// What a thread has, and how many blocks a multiprocessor has.
+struct Choice {
+  int vector, run;
+  bool ahead, unrolled;
+  int blocks;
+};
+
+// The fastest of the shapes measured on an H100 (decision 44), by the larger number of taps and the larger
+// stride of both directions, and the columns of results.
+Choice channels_choice(ConvolutionDirection direction, Index taps, Index stride, Index columns) {
+  bool const data = direction == ConvolutionDirection::data;
+  bool const sevens = columns % 7 == 0;
+  if (direction == ConvolutionDirection::filter) {
+    if (taps <= 3 && stride == 1)
+      return sevens && columns <= 28 ? Choice{2, 7, 0, 0, 4} : Choice{4, 4, 0, 0, 4};
+    if (taps <= 3) return columns <= 7 ? Choice{4, 1, 0, 0, 5} : Choice{4, 2, 0, 0, 4};
+    if (taps <= 5 && stride == 1)
+      return sevens && columns <= 14 ? Choice{2, 7, 0, 0, 3} : Choice{2, 4, 0, 0, 4};
+    if (taps <= 5) return {2, 2, 0, 0, 4};
+    return stride == 1 ? Choice{1, 7, 0, 0, 3} : Choice{1, 4, 0, 0, 3};
+  }
+  if (taps <= 3 && stride == 1) return {4, 4, 0, 1, 4};
+  if (taps <= 3 && data) return {4, 4, 0, 0, 5};
+  if (taps <= 3) return columns <= 14 ? Choice{4, 1, 1, 0, 6} : Choice{4, 4, 0, 0, 4};
+  if (taps <= 5 && stride == 1 && columns <= 7) return {2, 8, 0, 0, 3};
+  if (taps <= 5) return {2, 4, 0, 0, 4};
+  if (stride == 1) return {1, 7, 0, 0, 4};
+  return data ? Choice{1, 8, 0, 0, 3} : Choice{1, 4, 0, 0, 4};
+}
+Choice columns_choice(ConvolutionDirection direction, Index taps, Index stride, Index columns) {
+  bool const data = direction == ConvolutionDirection::data, few = columns <= 7;
+  if (direction == ConvolutionDirection::filter) {
+    if (taps <= 5 && few) return {1, 1, 0, 0, taps <= 3 ? 8 : 6};
+    if (stride > 1) return {1, 2, 0, 0, taps <= 3 ? 8 : taps <= 5 ? 5 : 4};
+    if (taps <= 3) return columns <= 14 ? Choice{1, 2, 0, 0, 8} : Choice{1, 4, 0, 0, 8};
+    if (taps <= 5) return columns % 7 == 0 ? Choice{1, 7, 0, 0, 4} : Choice{1, 4, 0, 0, 5};
+    return {1, 7, 0, 0, 3};
+  }
+  if (stride > 1 && data) return {1, 2, 0, 0, taps <= 3 ? 8 : taps <= 5 ? 6 : 4};
+  if (taps <= 3) return few || stride > 1 ? Choice{1, 1, 0, 0, 8} : Choice{1, 2, 1, 1, 8};
+  if (taps <= 5) return few ? Choice{1, 1, 0, 0, 6} : Choice{1, 2, 0, 0, 6};
+  return {1, 4, 0, 0, 4};
+}
+
+}  // namespace
+
+std::optional<DepthwiseRowsShape> rows_shape(Problem const& p, bool channels_last, int max_vector,
+                                             bool emulated) {
+  DepthwiseRowsShape shape;
+  shape.transposed = is_data(p);
+  shape.channels_last = channels_last;
+  shape.row_taps = to_int(p.w.extent(2)), shape.column_taps = to_int(p.w.extent(3));
+  shape.row_step = to_int(p.stride[0]), shape.column_step = to_int(p.stride[1]);
+  if (emulated) {
+    for (DepthwiseRowsShape known : emulated_rows_shapes)
+      for (int const vector : {known.vector, 1}) {
+        shape.unrolled = known.unrolled, shape.ahead = known.ahead, shape.run = known.run;
+        known.transposed = shape.transposed;
+        shape.vector = known.vector = vector;
+        if (shape == known && vector <= max_vector) return shape;
+      }
+    return {};
+  }
+  Choice const choice = (channels_last ? channels_choice : columns_choice)(
+      p.direction, std::max(p.w.extent(2), p.w.extent(3)), std::max(p.stride[0], p.stride[1]),
+      p.direction == ConvolutionDirection::data ? p.x.extent(3) : p.y.extent(3));
+  shape.vector = std::min(choice.vector, max_vector);
+  shape.run = choice.run;
+  if (shape.transposed) shape.run = to_int(parts_of(choice.run, shape.column_step)) * shape.column_step;
+  shape.ahead = choice.ahead, shape.unrolled = choice.unrolled;
+  shape.blocks = choice.blocks;
+  return shape;
+}
+
+Index rows_of_part(Index rows, Index least, Index per_part, DepthwiseRowsShape const& shape, Gpu const& gpu) {
+  Index const wanted = Index{shape.blocks} * threads * gpu.multiprocessors / 2;
+  Index parts = 1;
+  while (per_part * parts < wanted && parts_of(rows, 2 * parts) >= least) parts *= 2;
+  return std::max<Index>(1, parts_of(rows, parts));
+}
+
+double rows_seconds(Problem const& p, Gpu const& gpu) {
+  constexpr double share_of_memory = 0.85, share_of_rate = 0.33;
+  double const products = number(p.y.layout.shape.size()) * number(p.w.extent(2) * p.w.extent(3));
+  double const rate = gpu.clock_hertz * gpu.fma_f32 * gpu.multiprocessors;
+  return std::hypot(number(p.x.bytes() + p.y.bytes()) / (share_of_memory * gpu.memory_bytes_per_second),
+                    products / (share_of_rate * rate));
+}
+
+std::string shape_text(DepthwiseRowsShape const& shape) {
+  return fmt::format("DepthwiseRowsShape{{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}}}", shape.transposed,
+                     shape.channels_last, shape.packed_filter, shape.vector, shape.run, shape.row_taps,
+                     shape.column_taps, shape.row_step, shape.column_step, shape.ahead, shape.unrolled,
+                     shape.blocks);
+}
+
+std::string DepthwiseRowsTraits::print() const {
+  return fmt::format("DepthwiseRowsTraits<{}, {}>", types.print(), shape_text(shape));
+}
+
+Offer<Problem> depthwise_rows(Problem const& problem, Device const& device, PlanOptions const& options) {
+  Offer<Problem> offer;
+  offer.refusal = violation(problem, device, options);
+  if (!offer.refusal.empty()) return offer;
+  if (problem.direction == ConvolutionDirection::filter) return depthwise_rows_filter(problem, device);
+  ConvolutionForm const form = form_of(problem);
+  offer.refusal = extent_violation({form});
+  if (!offer.refusal.empty()) return offer;
+  bool const emulated = device.backend == Backend::emulator;
+  TensorDescription const &image = image_of(problem), &result = result_of(problem);
+  bool const last = walks_channels(image, result) && form.image_is_a;
+  int const vector = last ? std::min(channel_vector(image), 16 / size_of(problem.w.type)) : 1;
+  ConvolutionRecipe& recipe = offer.recipe;
+  recipe.algorithm = ConvolutionAlgorithm::depthwise_rows;
+  recipe.product = product_recipe(form);
+  DepthwiseRowsRecipe& rows = recipe.own.emplace<DepthwiseRowsRecipe>();
+  std::optional<DepthwiseRowsShape> const shape = rows_shape(problem, last, vector, emulated);
+  if (!shape) {
+    offer.refusal = no_emulated_shape;
+    return offer;
+  }
+  rows.shape = *shape;
+  rows.shape.packed_filter = !emulated && is_packed(problem.w, shape->vector);
+  rows.store_width = std::min(channel_vector(result), shape->vector);
+  Extents const extents = extents_of(problem, rows.shape);
+  rows.groups_of_part = to_int(std::max<Index>(1, extents.groups));
+  rows.groups_of_part =
+      to_int(rows_of_part(extents.groups, shape->ages() + 2, threads_of(problem, rows), *shape, device.gpu));
+  if (threads_of(problem, rows) > 0x7fffffff - threads) {
+    offer.refusal = fmt::format("{} threads; at most {}", threads_of(problem, rows), 0x7fffffff - threads);
+    return offer;
+  }
+  constexpr double launch_seconds = 2e-6;
+  offer.predicted_seconds = launch_seconds + rows_seconds(problem, device.gpu);
+  recipe.product.predicted_seconds = offer.predicted_seconds;
+  if (emulated) offer.workspace_bytes = emulator::widening_bytes(problem, recipe);
+  offer.text = fmt::format("{} columns by {} channels per thread, down {} rows, threads along {}",
+                           rows.shape.run, rows.shape.vector, rows.groups_of_part * rows.shape.rows_out(),
+                           last ? "channels" : "columns");
+  return offer;
+}
+
+program::Program depthwise_rows_program(Plan<Problem> const& plan) {
+  Problem const& problem = plan.problem;
+  DepthwiseRowsRecipe const& recipe = std::get<DepthwiseRowsRecipe>(plan.recipe.own);
+  ConvolutionProgram made(plan);
+  ConvolutionForm const form = made.in_kernel(form_of(problem));
+  KernelTypes types = made.types_of(form);
+  if (!made.is_emulated())
+    types.destination = fmt::format("OffsetDestination<{}, {}>", name_of(form.d.type), recipe.store_width);
+  program::KernelSpec const kernel{.headers = {"conv/depthwise_rows.h"},
+                                   .entry = "depthwise_rows_kernel",
+                                   .traits = DepthwiseRowsTraits{types, recipe.shape}.print(),
+                                   .asserted = {{"ComposedTraits::threads", threads}},
+                                   .threads = threads};
+  with_parts(plan, [&]<class Epilogue, class Destination>(Epilogue, Destination) {
+    using Parameters = DepthwiseRowsParameters<Epilogue, Destination>;
+    std::size_t const index = made.add_kernel<Parameters>(kernel, form);
+    if (form.rows() == 0 || form.columns() == 0) return;
+    auto const fill = [form, all = arguments_of(problem, form, recipe.shape),
+                       schedule = schedule_of(problem, recipe), image = made.image,
+                       filter = made.filter](program::Run const& run, Parameters& to) {
+      to.all = all;
+      to.all.image = image.of(run);
+      to.all.filter = filter.of(run);
+      to.schedule = schedule;
+      fill_destination(to.d, form.d, ConvolutionProgram::result(run));
+      fill_epilogue(to.epilogue, form, run);
+    };
+    made.launch<Parameters>(index, {parts_of(threads_of(problem, recipe), threads)}, fill);
+  });
+  return std::move(made).finish();
+}
+
+}  // namespace cosmati::plan

@@ -1,0 +1,177 @@
+// Shapes, parts, predicted time and program of depthwise_rows for filter gradients.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "src/plan/conv/choice.h"
+#include "src/plan/conv/depthwise_rows.h"
+#include "src/plan/conv/product_choice.h"
+#include "src/plan/conv/sliding.h"
+#include "src/plan/emulated/contents.h"
+
+namespace cosmati::plan {
+namespace {
+
+using Problem = ConvolutionProblem;
+
+constexpr int threads = depthwise_rows_threads, results_of_block = 32;  // of the kernel that adds the parts
+constexpr int taps_at_a_time = 9;                                       // DepthwiseRowsFilterTraits
+
+Index parts_of(Index extent, Index of) { return (extent + of - 1) / of; }
+int to_int(Index value) { return static_cast<int>(value); }
+double number(Index value) { return static_cast<double>(value); }
+
+int taps_of(DepthwiseRowsShape const& shape) { return shape.row_taps * shape.column_taps; }
+
+Index tiles_of(Problem const& p, DepthwiseRowsFilterRecipe const& recipe) {
+  return parts_of(p.x.extent(1) / recipe.shape.vector, recipe.lanes);
+}
+Index items_of(Problem const& p, DepthwiseRowsFilterRecipe const& recipe) {
+  return p.y.extent(0) * parts_of(p.y.extent(3), recipe.shape.run) *
+         parts_of(p.y.extent(2), recipe.groups_of_part);
+}
+
+// Vectors of channels per block: as many as leave the fewest threads without any.
+int lanes_of(Index vectors) {
+  int best = 1;
+  double share = 0;
+  for (int lanes = 8; lanes <= 64; ++lanes) {
+    double const own =
+        number(vectors) / number(parts_of(vectors, lanes) * lanes) * (threads / lanes * lanes) / threads;
+    if (own > share + 0.01) best = lanes, share = own;
+  }
+  return best;
+}
+
+ConvolutionForm form_of(Problem const& problem) { return with_all_channels(forms_of(problem).front()); }
+
+DepthwiseRowsFilterArguments arguments_of(Problem const& p) {
+  DepthwiseRowsFilterArguments all;
+  all.height = to_int(p.x.extent(2)), all.width = to_int(p.x.extent(3));
+  all.row_origin = -to_int(p.pad_begin[0]), all.column_origin = -to_int(p.pad_begin[1]);
+  all.gradient_width = to_int(p.y.extent(3));
+  auto const &x = p.x.layout.stride, &dy = p.y.layout.stride;
+  all.image_image = x[0], all.image_channel = x[1], all.image_row = x[2], all.image_column = to_int(x[3]);
+  all.gradient_image = dy[0], all.gradient_channel = dy[1], all.gradient_row = dy[2];
+  all.gradient_column = to_int(dy[3]);
+  return all;
+}
+
+DepthwiseRowsFilterSchedule schedule_of(Problem const& p, DepthwiseRowsFilterRecipe const& recipe) {
+  auto const divisor = [](Index value) { return Divisor(std::max<Index>(1, value)); };
+  DepthwiseRowsFilterSchedule schedule;
+  schedule.tiles = divisor(tiles_of(p, recipe));
+  schedule.lanes = divisor(recipe.lanes);
+  schedule.runs = divisor(parts_of(p.y.extent(3), recipe.shape.run));
+  schedule.row_parts = divisor(parts_of(p.y.extent(2), recipe.groups_of_part));
+  schedule.channels = to_int(p.x.extent(1));
+  schedule.slots = recipe.slots;
+  schedule.items = to_int(items_of(p, recipe));
+  schedule.items_at_a_time = recipe.slots * recipe.parts;
+  schedule.parts = recipe.parts;
+  schedule.groups = to_int(p.y.extent(2));
+  schedule.groups_of_part = recipe.groups_of_part;
+  return schedule;
+}
+
+}  // namespace
+
+std::string DepthwiseRowsFilterTraits::print() const {
+  return fmt::format("DepthwiseRowsFilterTraits<{}, {}, {}>", types.print(), shape_text(shape), ragged);
+}
+
+Offer<Problem> depthwise_rows_filter(Problem const& problem, Device const& device) {
+  Offer<Problem> offer;
+  ConvolutionForm const form = form_of(problem);
+  offer.refusal = extent_violation({form});
+  if (!offer.refusal.empty()) return offer;
+  bool const emulated = device.backend == Backend::emulator, last = walks_channels(problem.x, problem.y);
+  int const vector = last ? std::min(channel_vector(problem.x), channel_vector(problem.y)) : 1;
+  ConvolutionRecipe& recipe = offer.recipe;
+  recipe.algorithm = ConvolutionAlgorithm::depthwise_rows;
+  recipe.product = product_recipe(form);
+  DepthwiseRowsFilterRecipe& rows = recipe.own.emplace<DepthwiseRowsFilterRecipe>();
+  std::optional<DepthwiseRowsShape> const shape = rows_shape(problem, last, vector, emulated);
+  if (!shape) {
+    offer.refusal = no_emulated_shape;
+    return offer;
+  }
+  rows.shape = *shape;
+  rows.ragged = emulated || problem.y.extent(3) % shape->run != 0;
+  rows.lanes = last ? lanes_of(problem.x.extent(1) / shape->vector) : 1;
+  rows.slots = threads / rows.lanes;
+  rows.groups_of_part = to_int(std::max<Index>(1, problem.y.extent(2)));
+  Index const vectors = problem.x.extent(1) / shape->vector, tiles = tiles_of(problem, rows);
+  rows.groups_of_part = to_int(rows_of_part(problem.y.extent(2), 2 * shape->ages(),
+                                            items_of(problem, rows) * vectors, *shape, device.gpu));
+  // The blocks that a GPU keeps at a time, so that each adds as many sums as possible before the last steps.
+  Index const items = items_of(problem, rows),
+              wanted = Index{shape->blocks} * device.gpu.multiprocessors / tiles;
+  rows.parts = to_int(std::clamp<Index>(wanted, 1, std::max<Index>(1, parts_of(items, rows.slots))));
+  if (items > 0x3fffffff || tiles * rows.parts > 0x7fffffff) {
+    offer.refusal = fmt::format("{} items of {} tiles of channels; at most 2^30 items, and 2^31 - 1 blocks",
+                                items, tiles);
+    return offer;
+  }
+  constexpr double launches_seconds = 5e-6;
+  offer.predicted_seconds = launches_seconds + rows_seconds(problem, device.gpu);
+  int const sum_bytes = size_of(recipe.product.sum), taps = taps_of(rows.shape);
+  rows.shared_bytes = (std::min(taps, taps_at_a_time) * rows.shape.vector + 1) * threads * sum_bytes;
+  recipe.product.predicted_seconds = offer.predicted_seconds;
+  recipe.product.partial_bytes =
+      static_cast<std::size_t>(rows.parts * problem.x.extent(1) * taps * sum_bytes);
+  offer.workspace_bytes =
+      recipe.product.partial_bytes + (emulated ? emulator::widening_bytes(problem, recipe) : 0);
+  offer.text = fmt::format(
+      "{} columns by {} channels per thread, down {} rows, {} by {} threads per block, {} partial sums added "
+      "in a fixed order",
+      rows.shape.run, rows.shape.vector, rows.groups_of_part, rows.lanes, rows.slots, rows.parts);
+  return offer;
+}
+
+program::Program depthwise_rows_filter_program(Plan<Problem> const& plan) {
+  Problem const& problem = plan.problem;
+  DepthwiseRowsFilterRecipe const& recipe = std::get<DepthwiseRowsFilterRecipe>(plan.recipe.own);
+  ConvolutionProgram made(plan);
+  ConvolutionForm const form = made.in_kernel(form_of(problem));
+  KernelTypes const types = made.types_of(form);
+  auto const shared = static_cast<unsigned>(recipe.shared_bytes);
+  program::KernelSpec kernel{
+      .headers = {"conv/depthwise_rows_filter.h"},
+      .entry = "depthwise_rows_filter_kernel",
+      .traits = DepthwiseRowsFilterTraits{types, recipe.shape, recipe.ragged}.print(),
+      .asserted = {{"ComposedTraits::threads", threads}, {"sizeof(ComposedTraits::SharedStorage)", shared}},
+      .threads = threads,
+      .shared_bytes = shared};
+  with_parts(plan, [&]<class Epilogue, class Destination>(Epilogue, Destination) {
+    using Parameters = DepthwiseRowsFilterParameters<Epilogue, Destination>;
+    std::size_t const sums = made.add_kernel<Parameters>(kernel, form);
+    kernel.entry = "depthwise_rows_filter_sum_kernel";
+    kernel.shared_bytes = static_cast<unsigned>(threads * size_of(form.sum));
+    std::size_t const parts = made.add_kernel<Parameters>(kernel, form);
+    if (form.rows() == 0 || form.columns() == 0) return;
+    auto const tap = [&](char letter) {
+      return to_int(find_digit(letter, form.image_outer(), form.image().arguments.outer).number);
+    };
+    auto const fill = [form, all = arguments_of(problem), schedule = schedule_of(problem, recipe),
+                       row = tap('r'), column = tap('s'), x = made.image,
+                       dy = made.filter](program::Run const& run, Parameters& to) {
+      to.all = all;
+      to.all.image = x.of(run);
+      to.all.gradient = dy.of(run);
+      to.partials = run.workspace;
+      to.tap_row_number = row, to.tap_column_number = column;
+      to.swapped = form.image_is_a;
+      to.schedule = schedule;
+      fill_destination(to.d, form.d, ConvolutionProgram::result(run));
+      fill_epilogue(to.epilogue, form, run);
+    };
+    Index const results = problem.x.extent(1) * taps_of(recipe.shape);
+    made.launch<Parameters>(sums, {tiles_of(problem, recipe) * recipe.parts}, fill);
+    made.launch<Parameters>(parts, {parts_of(results, results_of_block)}, fill);
+  });
+  return std::move(made).finish();
+}
+
+}  // namespace cosmati::plan

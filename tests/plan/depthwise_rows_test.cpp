@@ -1,0 +1,173 @@
+// Depthwise convolutions and their gradients by threads that walk down the image: emulated against the
+// reference, and as compiled.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "cosmati/epilogue/parse.h"
+#include "src/jit/compile.h"
+#include "src/jit/nvrtc.h"
+#include "src/plan/conv/depthwise_rows.h"
+#include "tests/plan/convolution_cases.h"
+
+namespace cosmati {
+namespace {
+
+constexpr char const* kernel = "depthwise_rows";
+
+Geometry channels(Index count, Index taps, Index stride, Index h, Index w) {
+  Geometry g;
+  g.n = 3, g.c = g.k = g.groups = count;
+  g.r = g.s = taps, g.stride[0] = g.stride[1] = stride, g.h = h, g.w = w;
+  return g;
+}
+Geometry padded(Geometry g, Index top, Index left, Index bottom, Index right) {
+  g.pad_begin[0] = top, g.pad_begin[1] = left, g.pad_end[0] = bottom, g.pad_end[1] = right;
+  return g;
+}
+
+Device gpu() {
+  Device device = emulated_device();
+  device.backend = Backend::cuda;
+  return device;
+}
+PlanOptions only() {
+  PlanOptions options;
+  options.kernel = kernel;
+  return options;
+}
+
+// Vectors of 4 channels and single ones, runs that end early, one row or column, and padding that no tap of
+// some rows leaves.
+std::vector<Geometry> walked() {
+  Geometry uneven = channels(8, 3, 2, 10, 9);
+  uneven.s = 2, uneven.stride[1] = 1;
+  return {padded(channels(12, 3, 1, 9, 7), 1, 1, 1, 1),
+          padded(channels(5, 3, 1, 6, 8), 0, 2, 2, 0),
+          padded(channels(12, 3, 2, 11, 12), 1, 1, 1, 1),
+          padded(channels(5, 3, 2, 8, 9), 0, 0, 1, 2),
+          padded(uneven, 1, 0, 0, 1),
+          padded(channels(3, 5, 1, 7, 9), 2, 2, 2, 2),
+          padded(channels(4, 3, 1, 1, 1), 1, 1, 1, 1),
+          padded(channels(4, 3, 2, 17, 1), 2, 1, 2, 1),
+          channels(4, 3, 1, 3, 12)};
+}
+
+bool is_emulated(Geometry const& g, TensorFormat format) {
+  return format == TensorFormat::nhwc || (g.r == 3 && g.s == 3);
+}
+
+TEST(DepthwiseRows, EveryLayoutAndGeometry) {
+  for (ConvolutionDirection const direction : directions)
+    for (TensorFormat const format : formats)
+      for (Geometry const& g : walked())
+        if (is_emulated(g, format))
+          expect_right(problem_of(direction, DataType::f32, DataType::f32, format, g), kernel);
+}
+
+TEST(DepthwiseRows, OtherTypes) {
+  for (ConvolutionDirection const direction : directions)
+    for (DataType const type : {DataType::f16, DataType::bf16})
+      for (DataType const result : {type, DataType::f32})
+        expect_right(problem_of(direction, type, result, TensorFormat::nhwc, walked()[2]), kernel);
+}
+
+TEST(DepthwiseRows, ChannelsAreReadTogetherWhereTheyAreContiguous) {
+  for (ConvolutionDirection const direction : directions)
+    for (TensorFormat const format : {TensorFormat::nchw, TensorFormat::nhwc})
+      for (Index const count : {12, 5}) {
+        auto const p =
+            problem_of(direction, DataType::f32, DataType::f32, format, channels(count, 3, 1, 9, 9));
+        auto const recipe = make_plan(p, emulated_device(), only()).recipe;
+        auto const* const filter = std::get_if<DepthwiseRowsFilterRecipe>(&recipe.own);
+        DepthwiseRowsShape const shape =
+            filter != nullptr ? filter->shape : std::get<DepthwiseRowsRecipe>(recipe.own).shape;
+        EXPECT_EQ(shape.channels_last, format == TensorFormat::nhwc);
+        EXPECT_EQ(shape.vector, format == TensorFormat::nhwc && count == 12 ? 4 : 1);
+      }
+}
+
+TEST(DepthwiseRows, EpiloguesSeeTheResultsIndices) {
+  for (ConvolutionDirection const direction : {ConvolutionDirection::forward, ConvolutionDirection::data})
+    for (TensorFormat const format : formats)
+      for (Geometry const& g : {walked()[0], walked()[3]}) {
+        auto p = problem_of(direction, DataType::f32, DataType::f32, format, g);
+        TensorDescription const& result = direction == ConvolutionDirection::forward ? p.y : p.x;
+        p.epilogue.expression = epilogue::parse("relu(2 * acc + bias[k] - row[p, n]) + rest[n, k, p, q]",
+                                                epilogue::convolution_indices);
+        p.epilogue.operands = {describe(DataType::f32, {result.extent(1)}),
+                               describe(DataType::f32, {result.extent(2), result.extent(0)}),
+                               describe(DataType::f32, result.shape())};
+        expect_right(p, kernel);
+      }
+}
+
+TEST(DepthwiseRows, FilterGradientsAreAddedInParts) {
+  auto const p = problem_of(ConvolutionDirection::filter, DataType::f32, DataType::f32, TensorFormat::nhwc,
+                            padded(channels(8, 3, 1, 22, 21), 1, 1, 1, 1));
+  auto const plan = make_plan(p, emulated_device(), only());
+  EXPECT_GT(std::get<DepthwiseRowsFilterRecipe>(plan.recipe.own).parts, 1);
+  expect_right(p, kernel);
+}
+
+// With stride 2 and without padding no window reaches the last row and column of 8.
+TEST(DepthwiseRows, InfinitiesThatNoWindowContainsStayThere) {
+  for (TensorFormat const format : {TensorFormat::nchw, TensorFormat::nhwc}) {
+    Geometry const g = channels(4, 3, 2, 8, 8);
+    auto const p = problem_of(ConvolutionDirection::filter, DataType::f32, DataType::f32, format, g);
+    auto const prepared = prepare(make_plan(p, emulated_device(), only()));
+    Tensor x = filled(p.x, 1), dy = filled(p.y, 2), dw = filled(p.w, 3);
+    auto const& stride = p.x.layout.stride;
+    for (Index n = 0; n < g.n; ++n)
+      for (Index c = 0; c < g.c; ++c)
+        for (Index i = 0; i < 8; ++i)
+          for (Index const at : {7 * stride[2] + i * stride[3], i * stride[2] + 7 * stride[3]})
+            store(DataType::f32, x.data(), n * stride[0] + c * stride[1] + at,
+                  std::numeric_limits<double>::infinity());
+    ConvolutionProblem::Arguments arguments;
+    arguments.x = x.data(), arguments.dy = dy.data(), arguments.dw = dw.data();
+    Tensor workspace(DataType::u8, Shape(static_cast<Index>(prepared.workspace_bytes())));
+    prepared.run(arguments, workspace.data());
+    for (Index i = 0; i < p.w.layout.span(); ++i)
+      EXPECT_TRUE(std::isfinite(load(DataType::f32, dw.data(), i))) << i;
+  }
+}
+
+std::string refusal(Geometry const& g, DataType type = DataType::f32) {
+  auto const p = problem_of(ConvolutionDirection::forward, type, type == DataType::s8 ? DataType::s32 : type,
+                            TensorFormat::nhwc, g);
+  for (Considered const& entry : make_plan(p, gpu()).considered)
+    if (entry.kernel == kernel) return entry.refusal;
+  return "not considered";
+}
+
+TEST(DepthwiseRows, RefusesWhatItCannotKeepInRegisters) {
+  EXPECT_EQ(refusal(channels(16, 3, 1, 20, 20)), "");
+  EXPECT_EQ(refusal(channels(16, 9, 1, 20, 20)),
+            "9 taps; threads keep at least 1 and at most 7 in a direction");
+  EXPECT_EQ(refusal(channels(16, 3, 3, 20, 20)), "stride 3; at most 2");
+  EXPECT_EQ(refusal(channels(16, 3, 1, 20, 20), DataType::s8), "s8 operands; valid types: f32, f16, bf16");
+  Geometry dilated = channels(16, 3, 1, 20, 20), many = dilated;
+  dilated.dilation[1] = 2, many.k = 32;
+  EXPECT_EQ(refusal(dilated), "dilation 2; must be 1");
+  EXPECT_EQ(refusal(many),
+            "16 channels and 32 filters in 16 groups; each channel must form its own group, with one filter");
+}
+
+// Sums and filters have constant indices after unrolling; if one has not, all of them lie in local memory.
+TEST(DepthwiseRows, CompilesWithoutLocalMemory) {
+  if (!jit::nvrtc_available()) GTEST_SKIP() << jit::nvrtc_description();
+  for (ConvolutionDirection const direction : directions)
+    for (Index const stride : {1, 2}) {
+      Geometry g = padded(channels(96, stride == 1 ? 5 : 3, stride, 28, 28), 1, 1, 1, 1);
+      g.n = 32;
+      auto const p = problem_of(direction, DataType::f16, DataType::f16, TensorFormat::nhwc, g);
+      auto const plan = make_plan(p, gpu(), only());
+      EXPECT_EQ(jit::compile(main_source(plan)).local_bytes, 0)
+          << "stride " << stride << ", direction " << static_cast<int>(direction);
+    }
+}
+
+}  // namespace
+}  // namespace cosmati
