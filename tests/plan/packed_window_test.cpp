@@ -134,6 +134,32 @@ TEST(PackedWindows, ChannelsThatAreNoUnit) {
   expect_right(problem(forward, TensorFormat::nhwc, odd, DataType::s8), kernel);
 }
 
+// wgmma reads types of one and four bytes along the depth only: the filter is transposed into the workspace.
+TEST(PackedWindows, FiltersOfDataGradientsOfEveryType) {
+  Geometry plain, strided, odd;
+  plain.c = 24, plain.k = 40, plain.h = 9, plain.w = 8, plain = padded(plain, 1);
+  strided = plain, strided.stride[0] = 2, strided.stride[1] = 3, strided.h = 13, strided.dilation[1] = 2;
+  odd = plain, odd.c = 13, odd.k = 21, odd.n = 3, odd.r = 2, odd.s = 1;
+  for (Geometry const& geometry : {plain, strided, odd})
+    for (TensorFormat const format : {TensorFormat::nhwc, TensorFormat::nchw})
+      for (DataType const type : {DataType::tf32, DataType::s8})
+        expect_right(with_epilogue(problem(data, format, geometry, type)), kernel);
+}
+
+// Adjacent threads pack adjacent elements: c of (k, r, s, c), and s of (k, c, r, s).
+TEST(PackedWindows, FiltersArePackedAlongTheirOwnOrder) {
+  Geometry geometry;
+  geometry.c = 8, geometry.k = 32, geometry.r = 2, geometry.s = 3;
+  PackRecipe recipe;
+  recipe.other = true;
+  auto const strides = [&](TensorFormat format) {
+    auto const w = plan::packed_problem(problem(data, format, geometry, DataType::tf32), recipe).w;
+    return std::vector<Index>(w.layout.stride, w.layout.stride + 4);
+  };
+  EXPECT_EQ(strides(TensorFormat::nhwc), (std::vector<Index>{1, 32, 3 * 8 * 32, 8 * 32}));
+  EXPECT_EQ(strides(TensorFormat::nchw), (std::vector<Index>{1, 6 * 32, 3 * 32, 32}));
+}
+
 Device a_gpu() {
   Device device = emulated_device();
   device.backend = Backend::cuda;
@@ -166,6 +192,22 @@ TEST(PackedWindows, WhatLiesWellIsNotPacked) {
   EXPECT_EQ(plan.kernel, kernel);
   EXPECT_FALSE(std::get<PackRecipe>(plan.recipe.own).image);
   EXPECT_FALSE(std::get<PackRecipe>(plan.recipe.own).other);
+}
+
+TEST(PackedWindows, DataGradientsInTensorFloatsReachWgmma) {
+  for (Index const stride : {1, 2}) {
+    Geometry geometry = first_layer();
+    geometry.c = geometry.k = 128, geometry.h = geometry.w = 56;
+    geometry.stride[0] = geometry.stride[1] = stride;
+    for (char const* const name : {"h100", "h200"}) {
+      Device device = a_gpu();
+      device.gpu = describe_gpu(name);
+      auto const plan = make_plan(problem(data, TensorFormat::nhwc, geometry, DataType::tf32), device, {});
+      EXPECT_EQ(plan.kernel, kernel);
+      EXPECT_TRUE(std::get<PackRecipe>(plan.recipe.own).other);
+      EXPECT_FALSE(std::get<PackRecipe>(plan.recipe.own).image);
+    }
+  }
 }
 
 TEST(PackedWindows, ComposedKernelsCompileWithoutSpills) {

@@ -70,6 +70,29 @@ TEST(WindowProduct, PhasesOfStridedDataGradientsShareALaunch) {
   }
 }
 
+// A filter as DCGAN stores it, (r, s, c, k), is read in place for every type.
+TEST(WindowProduct, FiltersAlongTheChannelsOfTheOutputGradient) {
+  PlanOptions options;
+  options.kernel = kernel;
+  Geometry strided = windowed_geometries().front();
+  strided.k = 48, strided.c = 24, strided.h = 11, strided.stride[0] = strided.stride[1] = 2;
+  strided.r = strided.s = 5;
+  for (DataType const type : {DataType::f16, DataType::tf32, DataType::s8}) {
+    auto p = nhwc(data, strided, type);
+    p.w.layout = row_major({5, 5, strided.c, strided.k}).permuted(3, 2, 0, 1);
+    auto const plan = make_plan(p, emulated_device(), options);
+    EXPECT_FALSE(std::get<PackRecipe>(plan.recipe.own).other);
+    expect_right(with_epilogue(p), kernel);
+  }
+}
+
+TEST(WindowProduct, TensorFloats) {
+  for (Geometry geometry : windowed_geometries()) {
+    expect_right(nhwc(forward, geometry, DataType::tf32), kernel);
+    expect_right(nhwc(data, geometry, DataType::tf32), kernel);
+  }
+}
+
 TEST(WindowProduct, Bytes) {
   Geometry geometry = windowed_geometries().front();
   geometry.c = 144;
@@ -155,7 +178,12 @@ TEST(WindowProduct, RefusalsHoldTheNumbers) {
             "12 channels; a TMA box of a filter gradient holds one tap and requires a multiple of 64");
   EXPECT_EQ(refusal(nhwc(ConvolutionDirection::filter, odd)), "");
   expect(nhwc(ConvolutionDirection::filter, plain, DataType::tf32), "pixels are not contiguous");
-  expect(nhwc(data, plain, DataType::s8), "multiply wgmma requires s8 contiguous along k");
+  for (DataType const type : {DataType::s8, DataType::tf32}) {
+    EXPECT_EQ(plan::window_products(nhwc(data, plain, type), a_gpu().gpu).refusal,
+              std::string("multiply wgmma requires ") + name_of(type) +
+                  " contiguous along k; in the filter, c is contiguous, not k");
+    EXPECT_EQ(refusal(nhwc(data, plain, type)), "");  // the filter is packed first
+  }
   auto const pixels_last = problem_of(forward, DataType::f16, DataType::f16, TensorFormat::nchw, plain);
   EXPECT_NE(plan::window_products(pixels_last, a_gpu().gpu).refusal.find("(channels last)"),
             std::string::npos);

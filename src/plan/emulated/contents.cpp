@@ -80,7 +80,7 @@ bool multiplies_convolution(MainLoop main_loop, Multiply multiply, DataType a, D
 }
 
 bool has_window_product(DataType a, DataType b) {
-  return a == b && (a == DataType::f16 || a == DataType::s8);
+  return a == b && (a == DataType::f16 || a == DataType::tf32 || a == DataType::s8);
 }
 
 DataType kernel_type(DataType a, DataType b, ConvolutionRecipe const& recipe) {

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <numeric>
 #include <utility>
 
@@ -45,7 +46,7 @@ program::KernelSpec kernel_of(char const* entry, std::string traits, char const*
 // A packed tensor: images, rows and columns of positions with `place` elements each, and where its rows and
 // columns begin in the source tensor.
 struct Packed {
-  TensorDescription const& from;
+  TensorDescription from;
   Index images, rows, columns, place;  // place: elements per position
   Index top = 0, left = 0, row_step = 1, rows_of_place = 1;
 
@@ -87,8 +88,28 @@ Packed packed_image(Problem const& p, PackRecipe const& recipe) {
           recipe.rows};
 }
 
+// The dimensions of a data gradient's filter that are the images, channels, rows and columns of its packed
+// tensor. Its channels are those of dy, along which wgmma can read every type; adjacent positions are as near
+// to each other in memory as possible, because adjacent threads load them.
+std::array<int, 4> order_of_filter(TensorDescription const& w) {
+  std::array<int, 3> places{1, 2, 3};
+  auto const distance = [&](int d) { return w.extent(d) == 1 ? max_int : std::abs(w.layout.stride[d]); };
+  std::stable_sort(places.begin(), places.end(), [&](int a, int b) { return distance(a) > distance(b); });
+  return {places[0], 0, places[1], places[2]};
+}
+
+TensorDescription in_order(TensorDescription w, std::array<int, 4> const& order) {
+  w.layout = w.layout.permuted(order[0], order[1], order[2], order[3]);
+  return w;
+}
+
+bool packs_for_data(Problem const& p, PackRecipe const& recipe) {
+  return recipe.other && p.direction == ConvolutionDirection::data;
+}
+
 Packed packed_other(Problem const& p, PackRecipe const& recipe) {
   TensorDescription const& other = p.*other_of(p);
+  if (packs_for_data(p, recipe)) return as_it_is(in_order(other, order_of_filter(other)));
   if (recipe.rows == 0 || is_filter(p)) return as_it_is(other);
   return {other,       other.extent(0), taps_of_rows(p, recipe), other.extent(3), recipe.place, 0, 0,
           recipe.rows, recipe.rows};
@@ -158,7 +179,14 @@ Problem packed_problem(Problem const& problem, PackRecipe const& recipe) {
   Problem made = problem;
   TensorDescription& image = made.*image_of(problem);
   if (recipe.image) image = channels_last(packed_image(problem, recipe));
-  if (recipe.other) made.*other_of(problem) = channels_last(packed_other(problem, recipe));
+  if (recipe.other) {
+    TensorDescription const packed = channels_last(packed_other(problem, recipe));
+    TensorDescription& other = made.*other_of(problem);
+    std::array<int, 4> const order =
+        packs_for_data(problem, recipe) ? order_of_filter(problem.w) : std::array{0, 1, 2, 3};
+    other.alignment = packed.alignment;
+    for (std::size_t d = 0; d < order.size(); ++d) other.layout.stride[order[d]] = packed.layout.stride[d];
+  }
   bool const unpacked = packs_result(problem, recipe);
   if (unpacked) {
     PackedResult const result = packed_result(problem, recipe);
@@ -249,7 +277,8 @@ std::string packing_text(Problem const& problem, PackRecipe const& recipe, Gpu c
     bytes += packed.bytes();
   });
   if (text.empty()) return text;
-  text += " packed first, channels last";
+  text +=
+      packs_for_data(problem, recipe) ? " packed first, channels of dy last" : " packed first, channels last";
   if (recipe.rows > 0)
     text += fmt::format(", {} rows of {} channels in {}, a row's taps side by side", recipe.rows,
                         problem.x.extent(1), recipe.place);

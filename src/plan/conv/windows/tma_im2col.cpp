@@ -137,6 +137,16 @@ TensorDescription const& image_of(Problem const& p) {
 }
 TensorDescription const& other_of(Problem const& p) { return is_filter(p) ? p.y : p.w; }
 
+// The major of a filter. wgmma reads a data gradient's filter along the depth, which are the channels of dy,
+// or along the channels of dx, the latter only for types of 2 bytes.
+Along along_of_filter(Problem const& p) {
+  if (p.direction == ConvolutionDirection::forward) return Along::k;
+  TensorDescription const& w = p.w;
+  auto const contiguous = [&](int d) { return w.extent(d) == 1 || w.layout.stride[d] == 1; };
+  bool const wide = contiguous(1) && size_of(w.type) == 2;
+  return contiguous(0) && !wide ? Along::k : Along::mn;
+}
+
 std::string problem_kind_violation(Problem const& p, Gpu const& gpu) {
   if (std::string sentence = wgmma_device_violation(gpu); !sentence.empty()) return sentence;
   if (p.groups != 1) return fmt::format("{} groups; windows loaded by TMA have all channels", p.groups);
@@ -145,7 +155,8 @@ std::string problem_kind_violation(Problem const& p, Gpu const& gpu) {
   if (!wgmma_takes(image.type, other.type, sum))
     return fmt::format("multiply wgmma does not support {} and {} with sums in {}", name_of(image.type),
                        name_of(other.type), name_of(sum));
-  if (p.direction == ConvolutionDirection::data && size_of(other.type) != 2)
+  if (p.direction == ConvolutionDirection::data && size_of(other.type) != 2 &&
+      along_of_filter(p) == Along::mn)
     return fmt::format("multiply wgmma requires {} contiguous along k; in the filter, c is contiguous, not k",
                        name_of(other.type));
   if (!is_filter(p)) return {};
@@ -169,11 +180,13 @@ void set_image(WindowProduct& made, TensorDescription const& image) {
   }
 }
 
-void set_filter(WindowProduct& made, TensorDescription const& w) {
+// `row`: the dimension of w whose elements are contiguous; `line`: the other one of channels.
+void set_filter(WindowProduct& made, TensorDescription const& w, int row, int line) {
   ConvolutionForm const& form = made.form;
   IndexStrides const& taps = form.b.arguments.depth;
-  Index const extent[4] = {w.extent(1), form.k[1].extent, form.k[0].extent, w.extent(0)};
-  Index const stride[4] = {w.layout.stride[1], taps.middle.stride, taps.first.stride, w.layout.stride[0]};
+  Index const extent[4] = {w.extent(row), form.k[1].extent, form.k[0].extent, w.extent(line)};
+  Index const stride[4] = {w.layout.stride[row], taps.middle.stride, taps.first.stride,
+                           w.layout.stride[line]};
   std::copy_n(extent, 4, made.filter.extent);
   std::copy_n(stride, 4, made.filter.stride);
   made.filter.base = form.b.base;
@@ -241,8 +254,10 @@ std::string set_operands(WindowProduct& made, Problem const& p) {
   if (!sentence.empty()) return sentence;
   MatrixForm &a = made.product.a, &b = made.product.b;
   if (by_m) {
-    set_filter(made, p.w);
-    sentence = tensor_violation("w", "input channels", p.w, made.filter.extent, made.filter.stride);
+    bool const by_outputs = p.direction == ConvolutionDirection::data && along_of_filter(p) == Along::k;
+    set_filter(made, p.w, by_outputs ? 0 : 1, by_outputs ? 1 : 0);
+    sentence = tensor_violation("w", by_outputs ? "output channels" : "input channels", p.w,
+                                made.filter.extent, made.filter.stride);
     a.row_stride = made.image.stride[1];
     b.row_stride = made.filter.stride[3];
     a.column_stride = b.column_stride = 1;
@@ -274,7 +289,7 @@ WindowProducts window_products(Problem const& problem, Gpu const& gpu, PackRecip
   TensorDescription const &image = image_of(p), &other = other_of(p);
   all.image_is_a = !is_filter(p);
   all.along_of_a = all.image_is_a ? Along::k : Along::mn;
-  all.along_of_b = p.direction == ConvolutionDirection::forward ? Along::k : Along::mn;
+  all.along_of_b = all.image_is_a ? along_of_filter(p) : Along::mn;
   auto const bytes = [](TensorDescription const& tensor) {
     return static_cast<double>(tensor.layout.span()) * size_of(tensor.type);
   };

@@ -247,7 +247,7 @@ Offer<Problem> warp_specialized_convolution(Problem const& problem, Device const
     if (offer.refusal.empty()) {
       CanonicalGemm const& front = windows.parts.front().product;
       if (device.backend == Backend::emulator && !emulator::has_window_product(front.a.type, front.b.type))
-        offer.refusal = fmt::format("the emulator has this kernel for f16 and s8, not for {} and {}",
+        offer.refusal = fmt::format("the emulator has this kernel for f16, tf32 and s8, not for {} and {}",
                                     name_of(front.a.type), name_of(front.b.type));
       else
         offer = WindowSearch(problem, device, options, windows, packings[i]).best();

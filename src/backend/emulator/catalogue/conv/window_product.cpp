@@ -35,6 +35,7 @@ void add_phases(KernelTable& table, DataType type) {
 void add_window_products(KernelTable& table) {
   add_phases<f16, Along::k, f32>(table, DataType::f16);
   add_phases<f16, Along::mn, f32>(table, DataType::f16);
+  add_phases<tf32, Along::k, f32>(table, DataType::tf32);
   add_phases<s8, Along::k, s32>(table, DataType::s8);
   using OfFilter = Traits<TensorSource<f16, Along::mn>, ImageSource<f16, Along::mn>, f32>;
   add<&warp_specialized_kernel<OfFilter>, OfFilter, typename OfFilter::Params>(
