@@ -9,6 +9,7 @@
 
 #include "src/ops/architecture.h"
 #include "src/plan/conv/choice.h"
+#include "src/plan/conv/dgrad_small_c_mma.h"
 #include "src/plan/conv/product_choice.h"
 #include "src/plan/conv/sliding.h"
 #include "src/plan/emulated/contents.h"
@@ -46,7 +47,6 @@ int registers_of(DgradSmallCShape const& shape, int value_bytes) {
 std::string violation(Problem const& problem, Device const& device, PlanOptions const& options) {
   std::string sentence = problem_violation(problem, device.backend);
   if (!sentence.empty()) return sentence;
-  if (!options.policy.empty()) return options.policy.refusal();
   if (problem.direction != ConvolutionDirection::data)
     return "merges the phases of a strided data gradient; other directions have none";
   if (problem.stride[0] * problem.stride[1] == 1 && options.kernel != "dgrad_small_c")
@@ -72,13 +72,6 @@ DgradSmallCRun run_of(ConvolutionForm const& form) {
   return find_digit('q', form.image_outer(), form.image().arguments.outer).number == 1
              ? DgradSmallCRun::columns
              : DgradSmallCRun::none;
-}
-
-void cap_widths(ConvolutionForm& form, int run) {
-  int const most = (run & (run - 1)) == 0 ? run : 1;
-  form.d.width = std::min(form.d.width, most);
-  for (DigitForm& operand : form.operands) operand.width = std::min(operand.width, most);
-  for (DigitForm& store : form.stores) store.width = std::min(store.width, most);
 }
 
 // How often a 32-byte sector is transferred because it contains channels of several groups.
@@ -263,6 +256,13 @@ class TileSearch {
 
 }  // namespace
 
+void cap_widths(ConvolutionForm& form, int run) {
+  int const most = (run & (run - 1)) == 0 ? run : 1;
+  form.d.width = std::min(form.d.width, most);
+  for (DigitForm& operand : form.operands) operand.width = std::min(operand.width, most);
+  for (DigitForm& store : form.stores) store.width = std::min(store.width, most);
+}
+
 DgradSmallCForm dgrad_small_c_form(Problem const& p, DgradSmallCShape const& shape) {
   DgradSmallCForm gradient;
   gradient.form = whole_gradient_form(p);
@@ -332,6 +332,7 @@ std::string traits_of(DgradSmallCPolicy const& policy, KernelTypes const& types)
 }
 
 program::Program dgrad_small_c_program(Plan<Problem> const& plan) {
+  if (uses_cells(plan.recipe)) return cell_program(plan);
   auto const& recipe = std::get<DgradSmallCRecipe>(plan.recipe.own);
   DgradSmallCShape const& shape = recipe.shape;
   DgradSmallCForm const gradient = dgrad_small_c_form(plan.problem, shape);
@@ -366,11 +367,21 @@ program::Program dgrad_small_c_program(Plan<Problem> const& plan) {
 }
 
 Offer<Problem> dgrad_small_c(Problem const& problem, Device const& device, PlanOptions const& options) {
+  PolicyRequest but_multiply = options.policy;
+  but_multiply.multiply.reset();
+  std::optional<Multiply> const multiply = options.policy.multiply;
   Offer<Problem> offer;
+  if (!but_multiply.empty() || (multiply && multiply != Multiply::mma && multiply != Multiply::fma)) {
+    offer.refusal = "takes only the policies multiply=mma and multiply=fma; --policy " + options.policy.text +
+                    " was requested";
+    return offer;
+  }
+  Offer<Problem> const cells = dgrad_small_c_mma(problem, device, options);
+  if (multiply == Multiply::mma) return cells;
   offer.refusal = violation(problem, device, options);
-  if (!offer.refusal.empty()) return offer;
-  ConvolutionForm const form = whole_gradient_form(problem);
-  return TileSearch(problem, device, form).best();
+  if (offer.refusal.empty()) offer = TileSearch(problem, device, whole_gradient_form(problem)).best();
+  if (multiply == Multiply::fma || !cells.refusal.empty()) return offer;
+  return !offer.refusal.empty() || cells.predicted_seconds < offer.predicted_seconds ? cells : offer;
 }
 
 }  // namespace cosmati::plan

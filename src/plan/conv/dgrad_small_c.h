@@ -11,6 +11,9 @@ struct DgradSmallCForm {
 };
 DgradSmallCForm dgrad_small_c_form(ConvolutionProblem const& problem, DgradSmallCShape const& shape);
 
+// Limits the widths of stores and epilogue operands to runs of this many results.
+void cap_widths(ConvolutionForm& form, int run);
+
 struct DgradSmallCGrid {
   Index x = 0, y = 1, z = 1;
 };

@@ -1,0 +1,258 @@
+// The data gradient of a convolution (a transposed convolution) whose result has at most 8 channels, on
+// tensor cores. A block keeps a tile of dy with its halo in shared memory and the whole filter as fragments;
+// the rows of an mma are 16 cells (cell_shape.h), its columns are the channels of one pixel of each cell, and
+// its depth is channels of dy. Each position of a cell's window is read once for all pixels of the cell, and
+// multiplied by the taps that reach them: no inserted zeros are multiplied.
+#pragma once
+#include "cosmati/arch/convert.h"
+#include "cosmati/arch/matrix.h"
+#include "cosmati/arch/memory.h"
+#include "cosmati/arch/thread.h"
+#include "cosmati/conv/cell_arguments.h"
+#include "cosmati/conv/conv_destination.h"
+#include "cosmati/gemm/epilogue.h"
+
+namespace cosmati {
+
+// `fixed`: shape_ is the shape of the launch; otherwise only its numbers of warps and fragments are.
+template <CellShape shape_, bool fixed_, class Element_, class Epilogue_, class Destination_>
+struct DgradSmallCMmaTraits {
+  using Element = Element_;
+  using Epilogue = Epilogue_;
+  using Destination = Destination_;
+  using Params = CellParameters<typename Epilogue::Arguments, typename Destination::Arguments>;
+  static constexpr bool fixed = fixed_;
+  static constexpr int threads = shape_.threads(), blocks = shape_.blocks, fragments = shape_.fragments;
+  static constexpr int places = fixed ? shape_.places() : unfixed_cell_places;
+  // The taps whose fragments stay in registers while a pack is multiplied.
+  static constexpr int kept_taps = fixed && shape_.keeps_taps() ? shape_.taps() : 0;
+  static constexpr int run = fixed && !shape_.channels_together ? 1
+                             : fixed                            ? shape_.channels
+                                                                : CellShape::max_channels;
+  COSMATI_DEVICE static CellShape shape(CellArguments const& window) {
+    if constexpr (fixed) return shape_;
+    return window.shape;
+  }
+};
+
+// The tile of a block: its image and its first cells.
+struct CellTile {
+  int image, row, column;
+  COSMATI_DEVICE CellTile(CellArguments const& window, CellShape const& shape, int number) {
+    int const down_of_all = window.tiles_across.quotient(number);
+    image = window.tiles_down.quotient(down_of_all);
+    row = (down_of_all - image * window.tiles_down.divisor) * shape.down;
+    column = (number - down_of_all * window.tiles_across.divisor) * shape.across;
+  }
+};
+
+template <class Traits>
+struct DgradSmallCMma {
+  using Element = typename Traits::Element;
+  static constexpr int size = static_cast<int>(sizeof(Element)), per_word = 4 / size, unit = 16 / size;
+  using Sums = float[Traits::fragments][Traits::places][4];
+  using Fragment = Vector<unsigned, 2>;  // of the filter, of one lane
+
+  CellArguments const& window;
+  CellShape const shape;
+  unsigned char* filter;  // (tap, pack, lane) of the filter's fragments, 8 bytes each
+
+  // Fragments as mma reads b: lane 4 * g + t has of channel g of dx the four bytes of depth at 4 * t and at
+  // 16 + 4 * t.
+  COSMATI_DEVICE void load_filter() const {
+    auto const* const from = arch::as_global(static_cast<Element const*>(window.filter));
+    int const packs = window.chunks * shape.packs, words = shape.taps() * packs * 64;
+    constexpr int together = 8;  // loads in flight
+    COSMATI_NO_UNROLL
+    for (int first = arch::thread(); first < words; first += together * Traits::threads) {
+      Vector<Element, per_word> value[together];
+      COSMATI_UNROLL
+      for (int i = 0; i < together; ++i) {
+        int const word = first + i * Traits::threads, lane = word / 2 % 32, pack = word / 64;
+        int const tap = pack / packs, r = tap / shape.columns.taps, s = tap - r * shape.columns.taps;
+        int const channel = lane / 4;
+        int const input = ((pack - tap * packs) * 32 + word % 2 * 16 + lane % 4 * 4) / size;
+        COSMATI_UNROLL
+        for (int e = 0; e < per_word; ++e) {
+          bool const exists = word < words && channel < shape.channels && input + e < window.inputs;
+          Index const at = (input + e) * window.filter_input + channel * window.filter_output +
+                           r * window.filter_row + s * window.filter_column;
+          Element const element = arch::load_constant<Element>(from + (exists ? at : 0));
+          value[i][e] = exists ? element : Element{};
+        }
+      }
+      COSMATI_UNROLL
+      for (int i = 0; i < together; ++i) {
+        int const word = first + i * Traits::threads;
+        if (word < words) arch::store(filter + word * 4, value[i]);
+      }
+    }
+  }
+
+  // Copies a chunk of the channels of a tile's dy; what lies outside dy is zero.
+  COSMATI_DEVICE void load_image(CellTile const& tile, int chunk, unsigned char* to) const {
+    auto const* const from =
+        arch::as_global(static_cast<Element const*>(window.image)) + tile.image * window.image_stride;
+    int const top = tile.row * shape.rows.cells + shape.rows.lowest(),
+              left = tile.column * shape.columns.cells + shape.columns.lowest();
+    int const pieces = 2 * shape.packs;
+    COSMATI_NO_UNROLL
+    for (int item = arch::thread(); item < shape.halo() * pieces; item += Traits::threads) {
+      int const at = item / pieces, piece = item - at * pieces, halo_row = at / shape.halo_columns();
+      int const row = top + halo_row, column = left + at - halo_row * shape.halo_columns(),
+                input = (chunk * pieces + piece) * unit;
+      bool const exists = static_cast<unsigned>(row) < static_cast<unsigned>(window.image_rows) &&
+                          static_cast<unsigned>(column) < static_cast<unsigned>(window.image_columns) &&
+                          input < window.inputs;
+      int const offset = exists ? row * window.image_row + column * window.image_column + input : 0;
+      arch::copy_async<16>(to + at * shape.pitch() + piece * 16, from + offset, exists ? 16 : 0);
+    }
+  }
+
+  // Adds the products of a chunk.
+  COSMATI_DEVICE void multiply(unsigned char const* image, int chunk, Sums& sum) const {
+    int const lane = arch::thread() % 32, warp = arch::thread() / 32;
+    int const packs = window.chunks * shape.packs;
+    unsigned char const* first[Traits::fragments];
+    COSMATI_UNROLL
+    for (int f = 0; f < Traits::fragments; ++f) {
+      int cell = (warp * Traits::fragments + f) * 16 + lane % 16;
+      if (cell >= shape.cells()) cell = shape.cells() - 1;
+      int const row = cell / shape.across, column = cell - row * shape.across;
+      first[f] =
+          image +
+          (row * shape.rows.cells * shape.halo_columns() + column * shape.columns.cells) * shape.pitch() +
+          lane / 16 * 16;
+    }
+    unsigned char const* taps = filter + chunk * shape.packs * 256 + lane * 8;
+    // The packs are not unrolled, so that few loads are hoisted and registers suffice.
+    COSMATI_NO_UNROLL
+    for (int pack = 0; pack < shape.packs; ++pack) {
+      Fragment kept[Traits::kept_taps > 0 ? Traits::kept_taps : 1];
+      COSMATI_UNROLL
+      for (int tap = 0; tap < Traits::kept_taps; ++tap)
+        kept[tap] = arch::load<Fragment>(taps + tap * packs * 256);
+      COSMATI_UNROLL
+      for (int r = 0; r < shape.rows.reach(); ++r) {
+        COSMATI_UNROLL
+        for (int s = 0; s < shape.columns.reach(); ++s) {
+          int const position = (r * shape.halo_columns() + s) * shape.pitch();
+          unsigned a[Traits::fragments][4];
+          COSMATI_UNROLL
+          for (int f = 0; f < Traits::fragments; ++f) arch::load_matrices<false>(a[f], first[f] + position);
+          COSMATI_UNROLL
+          for (int place = 0; place < shape.places(); ++place) {
+            int const tap_row = shape.rows.tap(place / shape.columns.places(), r),
+                      tap_column = shape.columns.tap(place % shape.columns.places(), s);
+            if (tap_row < 0 || tap_column < 0) continue;
+            int const tap = tap_row * shape.columns.taps + tap_column;
+            Fragment const b = Traits::kept_taps > 0 ? kept[Traits::kept_taps > 0 ? tap : 0]
+                                                     : arch::load<Fragment>(taps + tap * packs * 256);
+            unsigned const both[2] = {b[0], b[1]};
+            COSMATI_UNROLL
+            for (int f = 0; f < Traits::fragments; ++f)
+              arch::multiply_matrices<Element, Element>(sum[f][place], a[f], both);
+          }
+        }
+      }
+      COSMATI_UNROLL
+      for (int f = 0; f < Traits::fragments; ++f) first[f] += 32;
+      taps += 256;
+    }
+  }
+
+  // Writes the sums to shared memory as (cell, place, channel).
+  COSMATI_DEVICE void stage(Sums const& sum, float* staged) const {
+    int const lane = arch::thread() % 32, warp = arch::thread() / 32;
+    COSMATI_UNROLL
+    for (int f = 0; f < Traits::fragments; ++f) {
+      COSMATI_UNROLL
+      for (int place = 0; place < Traits::places; ++place) {
+        COSMATI_UNROLL
+        for (int i = 0; i < 4; ++i) {
+          int const cell = (warp * Traits::fragments + f) * 16 + lane / 4 + i / 2 * 8,
+                    channel = lane % 4 * 2 + i % 2;
+          if (cell < shape.cells() && place < shape.places() && channel < shape.channels)
+            staged[(cell * shape.places() + place) * shape.channels + channel] = sum[f][place][i];
+        }
+      }
+    }
+  }
+
+  // Stores a tile of dx; adjacent threads have adjacent pixels of a row.
+  COSMATI_DEVICE void store(typename Traits::Params const& params, CellTile const& tile,
+                            float const* staged) const {
+    using Real = typename Traits::Epilogue::Real;
+    int const across = shape.columns.places(), of_row = shape.across * across, down = shape.rows.places();
+    COSMATI_NO_UNROLL
+    for (int item = arch::thread(); item < shape.cells() * shape.places(); item += Traits::threads) {
+      int const line = item / of_row, along = item - line * of_row;
+      int const h = tile.row * down + line, w = tile.column * across + along;
+      if (h >= window.height || w >= window.width) continue;
+      int const cell = line / down * shape.across + along / across,
+                place = line % down * across + along % across;
+      float const* const from = staged + (cell * shape.places() + place) * shape.channels;
+      int const pixel = tile.image * window.number_image + h * window.number_row + w * window.number_column;
+      int const run = shape.channels_together ? shape.channels : 1;
+      COSMATI_NO_UNROLL
+      for (int channel = 0; channel < shape.channels; channel += run) {
+        Real value[Traits::run];
+        COSMATI_UNROLL
+        for (int c = 0; c < Traits::run; ++c)
+          value[c] = c < run ? arch::number_cast<Real>(from[channel + c]) : Real{};
+        int const m = window.swapped ? channel : pixel, n = window.swapped ? pixel : channel;
+        typename Traits::Epilogue::Tile const epilogue(params.epilogue, 0, m, n);
+        Traits::Epilogue::apply(epilogue, 0, 0, run, value);
+        typename Traits::Destination::Tile const d(params.d, 0, m, n);
+        d.store(0, 0, run, value);
+      }
+    }
+  }
+};
+
+// Grid: at most one block per tile; each block computes every gridDim.x-th tile and loads a chunk while it
+// multiplies the one before. Dynamic shared memory: shape.shared_bytes(chunks).
+template <class Traits>
+COSMATI_KERNEL(Traits::threads, Traits::blocks)
+dgrad_small_c_mma_kernel(COSMATI_PARAMETER typename Traits::Params params) {
+  using Block = DgradSmallCMma<Traits>;
+  CellArguments const& window = params.window;
+  CellShape const shape = Traits::shape(window);
+  unsigned char* const shared =
+      reinterpret_cast<unsigned char*>(&arch::shared_storage<Vector<unsigned, 4>>());
+  Block const block{window, shape, shared};
+  unsigned char* const buffers = shared + shape.filter_bytes(window.chunks);
+  int number = arch::block_x(), chunk = 0, buffer = 0;
+  if (number >= window.tiles) return;
+  block.load_image(CellTile(window, shape, number), 0, buffers);
+  arch::commit_copies();
+  block.load_filter();
+  typename Block::Sums sum = {};
+  while (number < window.tiles) {
+    bool const last = chunk + 1 == window.chunks;
+    int const next = last ? number + arch::grid_x() : number, next_chunk = last ? 0 : chunk + 1;
+    unsigned char* const mine = buffers + buffer * shape.buffer_bytes();
+    buffer = 1 - buffer;
+    if (next < window.tiles)
+      block.load_image(CellTile(window, shape, next), next_chunk, buffers + buffer * shape.buffer_bytes());
+    arch::commit_copies();
+    arch::wait_copies<1>();
+    arch::block_barrier();
+    block.multiply(mine, chunk, sum);
+    arch::block_barrier();
+    if (last) {
+      auto* const staged = reinterpret_cast<float*>(mine);
+      block.stage(sum, staged);
+      arch::block_barrier();
+      block.store(params, CellTile(window, shape, number), staged);
+      arch::block_barrier();
+      COSMATI_UNROLL
+      for (auto& fragment : sum)
+        for (auto& place : fragment)
+          for (float& value : place) value = 0;
+    }
+    number = next, chunk = next_chunk;
+  }
+}
+
+}  // namespace cosmati
