@@ -105,7 +105,8 @@ TEST(EmulatedConvolution, FiltersOfGradientsAreCopied) {
       auto const p = problem_of(ConvolutionDirection::data, type, result, TensorFormat::nchw, layer);
       expect_right(p, "implicit_gemm", "operands=repacked");
     }
-  // Full steps of channels: lanes along pixels, filters in 16-byte runs.
+  // Full steps of channels: filters in 16-byte runs, and lanes along pixels, which are n because those of a
+  // phase are closer to each other than channels.
   Geometry layer = generator_layer(2);
   layer.k = 16;
   for (char const* main_loop : {"double_buffered", "multistage"}) {
@@ -115,8 +116,9 @@ TEST(EmulatedConvolution, FiltersOfGradientsAreCopied) {
     PlanOptions options;
     options.kernel = "implicit_gemm", options.policy = "operands=repacked";
     auto const product = make_plan(p, emulated_device(), options).recipe.product;
-    EXPECT_EQ(product.a, (OperandAccess{Along::mn, 1}));
-    EXPECT_EQ(product.b, (OperandAccess{Along::mn, 4}));
+    EXPECT_TRUE(product.swapped);
+    EXPECT_EQ(product.a, (OperandAccess{Along::mn, 4}));
+    EXPECT_EQ(product.b, (OperandAccess{Along::mn, 1}));
   }
   PlanOptions options;
   options.kernel = "implicit_gemm", options.policy = "operands=repacked";

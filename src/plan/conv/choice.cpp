@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "src/plan/conv/bias.h"
 #include "src/plan/conv/depthwise_rows.h"
@@ -31,8 +32,20 @@ using Problem = ConvolutionProblem;
 
 constexpr Index max_grid_extent = 0x7fffffff;
 
+// Adjacent lanes store adjacent columns of d. The pixels of a phase have gaps, but where channels are planes
+// (NCHW) they are still closer to each other than channels, and become n.
+bool is_better_exchanged(ConvolutionForm const& form) {
+  Index const along_m = std::abs(form.d.arguments.row_stride[2]),
+              along_n = std::abs(form.d.arguments.column_stride[2]);
+  return form.image_is_a && form.m[2].extent > 1 && form.n[2].extent > 1 && along_m < along_n;
+}
+
 std::vector<ConvolutionForm> unified_forms(Problem const& problem) {
   std::vector<ConvolutionForm> forms = forms_of(problem);
+  bool const exchanges =
+      problem.direction == ConvolutionDirection::data && !forms.empty() && is_better_exchanged(forms.front());
+  if (exchanges)
+    for (ConvolutionForm& form : forms) form = exchanged(std::move(form));
   unify(forms);
   return forms;
 }
