@@ -205,6 +205,7 @@ Gemm::Product Gemm::product(Inputs const& inputs, Common const& common) const {
   expect_equal(k, problem.b.extent(1), "K", inputs, "a", "b");
   check_accumulator(common.types, problem.a.type, problem.b.type, true);
   problem.by_pointers = by_pointers_ && group_.empty();
+  problem.compute = compute_mode_of(common.types, problem.a.type, problem.b.type);
   if (common.types.accumulator == name_of(DataType::f16)) problem.accumulator = DataType::f16;
   DataType const type = output_type(common.types, problem.a.type, problem.b.type, true);
 

@@ -78,7 +78,10 @@ class GroupTask final : public Task {
     for (double& scalar : scalars_) scalar = scalar < 0 ? -scalar : scalar;
   }
   void forget_accumulator() override {
-    for (GemmProblem& member : problem_.members) member.accumulator.reset();
+    for (GemmProblem& member : problem_.members) {
+      member.accumulator.reset();
+      member.compute = ComputeMode::exact;
+    }
   }
 
   std::unique_ptr<Task> accumulator_alone() const override {

@@ -41,6 +41,8 @@ Notes notes_of(GemmProblem const& problem, BoundEpilogue const& epilogue, std::s
   if (batch != 1) notes.label += 'x' + std::to_string(batch);
   notes.label += ' ' + letters;
   if (problem.accumulator) notes.label += " f16 sums";
+  notes.compute = problem.compute;
+  if (problem.compute != ComputeMode::exact) notes.label += std::string(" ") + name_of(problem.compute);
   notes.by_pointers = problem.by_pointers;
   if (problem.by_pointers) notes.label += " by pointers";
   if (!expression.empty()) notes.label += ' ' + expression;

@@ -81,6 +81,8 @@ class Reader {
 
   template <class Field>
   void operator()(char const* key, Field& field) const {
+    // Records from before this field have only exact products.
+    if (std::is_same_v<Field, ComputeMode> && object_.is_object() && !object_.contains(key)) return;
     read(key, at(object_, key), field);
   }
 

@@ -118,6 +118,23 @@ DataType output_type(TypeChoice const& types, DataType a, DataType b, bool sum) 
   return a == b && a != DataType::tf32 ? a : DataType::f32;
 }
 
+namespace {
+
+ComputeMode named_mode(std::string const& name) {
+  for (int i = 1; i < compute_mode_count; ++i)
+    if (auto const mode = static_cast<ComputeMode>(i); name == name_of(mode)) return mode;
+  return ComputeMode::exact;
+}
+
+}  // namespace
+
+ComputeMode compute_mode_of(TypeChoice const& types, DataType a, DataType b) {
+  ComputeMode const mode = named_mode(types.compute);
+  if (mode == ComputeMode::exact || (a == DataType::f32 && b == DataType::f32)) return mode;
+  throw Error(ErrorCode::bad_request, "--compute " + types.compute + " splits factors of f32; a and b are " +
+                                          name_of(a) + " and " + name_of(b));
+}
+
 void check_accumulator(TypeChoice const& types, DataType a, DataType b, bool halves) {
   DataType const actual = accumulator_type(a, b);
   bool const may_be_half = halves && a == DataType::f16 && b == DataType::f16;
@@ -130,13 +147,19 @@ void check_accumulator(TypeChoice const& types, DataType a, DataType b, bool hal
                                               (may_be_half ? ", f16" : ""));
   }
   if (types.compute.empty()) return;
+  if (named_mode(types.compute) != ComputeMode::exact) {
+    if (halves) return;  // compute_mode_of() checks it
+    throw Error(ErrorCode::bad_request, "--compute " + types.compute +
+                                            " is for matrix products; valid values here: tf32 for f32 data");
+  }
   bool const cut = a == DataType::tf32 || b == DataType::tf32;
   DataType const asked = parse_data_type(types.compute);
   if (asked == DataType::tf32 ? cut : asked == actual || (asked == a && asked == b)) return;
   throw Error(ErrorCode::bad_request, "--compute " + types.compute + ": factors of " + name_of(a) + " and " +
                                           name_of(b) + " are multiplied exactly and summed in " +
                                           name_of(actual) + "; valid values: " + name_of(actual) +
-                                          ", and tf32 for f32 data");
+                                          ", and tf32 for f32 data" +
+                                          (halves ? ", as are bf16x3, bf16x6 and bf16x9" : ""));
 }
 
 Layout reordered(Layout const& layout, std::vector<int> const& order) {

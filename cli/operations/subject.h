@@ -158,6 +158,9 @@ DataType output_type(TypeChoice const& types, DataType a, DataType b, bool sum);
 // With `halves`, f16 products may accumulate in f16.
 void check_accumulator(TypeChoice const& types, DataType a, DataType b, bool halves = false);
 
+// The mode that --compute names for a matrix product of these factors; exact if it names a data type.
+ComputeMode compute_mode_of(TypeChoice const& types, DataType a, DataType b);
+
 // `layout` with its dimensions in another order; omitted dimensions get extent 1.
 Layout reordered(Layout const& layout, std::vector<int> const& order);
 TensorDescription reordered(TensorDescription const& description, std::vector<int> const& order);

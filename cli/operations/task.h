@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "cli/operations/composition.h"
+#include "cosmati/ops/compute_mode.h"
 #include "cosmati/ops/epilogue.h"
 #include "cosmati/ops/find.h"
 #include "cosmati/ops/gemm_recipe.h"
@@ -46,6 +47,7 @@ struct Notes {
   Index classes = 1;             // labels lie in [0, classes)
   DataType sum = DataType::f32;  // for a matrix product: type of the sums
   bool plain = false;            // a product with the epilogue alpha*acc + beta*c, with these numbers
+  ComputeMode compute = ComputeMode::exact;  // of a matrix product
   double alpha = 1, beta = 0;
   bool by_pointers = false;  // a matrix product whose batch is given by arrays of pointers
   // For matrix products: the index ("batch", "m", "n" or "k") of each dimension of a slot.
@@ -253,6 +255,7 @@ class TaskOf final : public Task {
 
   void forget_accumulator() override {
     if constexpr (requires { problem_.accumulator.reset(); }) problem_.accumulator.reset();
+    if constexpr (requires { problem_.compute; }) problem_.compute = ComputeMode::exact;
   }
 
   std::unique_ptr<Task> accumulator_alone() const override {

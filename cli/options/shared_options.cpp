@@ -171,8 +171,10 @@ SharedOption const type_options[] = {
      }},
     {"--compute", operation_verbs, sums_products, "gemm and conv",
      [](Options& options, Common& common) {
-       options.text("--compute", common.types.compute, "TYPE",
-                    "tf32: round f32 factors to TF32 before multiplying");
+       options.text(
+           "--compute", common.types.compute, "TYPE",
+           "tf32: round f32 factors to TF32 before multiplying; of gemm, bf16x3, bf16x6, bf16x9: may "
+           "multiply f32 by so many products of bf16");
      }},
     {"--compute", "train lenet5|train dcgan", nullptr, "",
      [](Options& options, Common& common) {

@@ -119,6 +119,10 @@ void print_choice(ExplainRequest const& request, Task& task, Device const& devic
   if (request.common.json) return;
   table.print();
   if (std::string const text = definitions_for(choice.considered); !text.empty()) print_line("Terms:" + text);
+  if (task.notes.compute != ComputeMode::exact && device.backend != Backend::cuda &&
+      device.backend != Backend::emulator)
+    print_line(std::string(name_of(task.notes.compute)) + " changes nothing here: the backend " +
+               name_of(device.backend) + " multiplies f32 exactly");
 }
 
 void explain_sizes(ExplainRequest const& request, std::vector<std::vector<Index>> const& sizes) {

@@ -221,6 +221,8 @@ double unit_of_sums(Task& task) {
   return in_double ? 2 * 0x1p-53 : task.notes.sum == DataType::f16 ? 0x1p-11 : 0x1p-24;
 }
 
+bool on_gpu(Backend backend) { return backend == Backend::cuda || backend == Backend::emulator; }
+
 double relative_bound(Task& task, Backend backend) {
   auto const terms = static_cast<double>(task.notes.terms);
   double const functions = (task.notes.transcendental ? 64 : 0) + task.notes.exponents;
@@ -232,12 +234,17 @@ double relative_bound(Task& task, Backend backend) {
     if (DataType const type = slot.description.type;
         slot.role == Role::input && (type == DataType::e4m3 || type == DataType::e5m2))
       eight_bits = backend == Backend::cuda;
+  // The largest error of the products of bf16 pieces, by which a GPU may compute products of f32.
+  double const of_products = on_gpu(backend) ? largest_product_error(task.notes.compute) : 0;
   double const lost = eight_bits ? 0x1p-11 / std::sqrt(std::max(1.0, terms / 128)) : 0;
-  return (std::min(terms + 4, 6 * std::sqrt(terms) + 4) + functions) * unit_of_sums(task) + lost;
+  return (std::min(terms + 4, 6 * std::sqrt(terms) + 4) + functions) * unit_of_sums(task) + lost +
+         of_products;
 }
 
 // The largest number of the accumulator type of a task.
 double overflow_of(Task& task) {
+  // Products of pieces rounded up add to more than the product.
+  if (task.notes.compute != ComputeMode::exact) return std::numeric_limits<float>::max() * (1 - 0x1p-6);
   if (task.notes.sum == DataType::f16) return 65504;
   for (Slot const& slot : task.slots())
     if (slot.role == Role::input && slot.description.type == DataType::f64)
@@ -245,11 +252,14 @@ double overflow_of(Task& task) {
   return std::numeric_limits<float>::max();
 }
 
-// Processors treat subnormal factors and sums of bf16 products as 0.
+// Processors treat subnormal factors and sums of bf16 products as 0. bf16 pieces of f32 factors below 2^-110
+// lose what is below 2^-133.
 double flushed_by(Task& task, double largest_input) {
-  bool const flushes = task.notes.linear && std::ranges::any_of(task.slots(), [](Slot const& slot) {
-                         return slot.role == Role::input && slot.description.type == DataType::bf16;
-                       });
+  bool const flushes =
+      task.notes.linear &&
+      (task.notes.compute != ComputeMode::exact || std::ranges::any_of(task.slots(), [](Slot const& slot) {
+         return slot.role == Role::input && slot.description.type == DataType::bf16;
+       }));
   return flushes ? 0x1p-126 * task.notes.slope * (1 + static_cast<double>(task.notes.terms) * largest_input)
                  : 0;
 }

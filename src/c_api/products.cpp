@@ -28,6 +28,14 @@ TensorDescription batched(TensorDescription const& matrix, Index batch) {
   return result;
 }
 
+ComputeMode compute_of(char const* operation, int32_t products) {
+  if (products == 0) return ComputeMode::exact;
+  for (int i = 1; i < compute_mode_count; ++i)
+    if (auto const mode = static_cast<ComputeMode>(i); products_of(mode) == products) return mode;
+  c_api::refuse(std::string(operation) + ": bf16_products is " + std::to_string(products) +
+                "; valid values: 0, 3, 6, 9");
+}
+
 // The tensor names of a transposed convolution, which is the data gradient with x and y exchanged.
 c_api::Names transposed_names() {
   return {" (of this transposed convolution x is dy, and y is dx)", [](char const* name) {
@@ -51,6 +59,7 @@ GemmProblem c_api::gemm_of(char const* operation, cosmati_gemm const& gemm) {
   for (TensorDescription& store : problem.epilogue.stores) store = batched(store, 1);
   if (gemm.accumulate_in_f16 != 0) problem.accumulator = DataType::f16;
   problem.by_pointers = gemm.by_pointers != 0;
+  problem.compute = compute_of(operation, gemm.bf16_products);
   return problem;
 }
 

@@ -3,12 +3,15 @@
 #include "src/candidates/candidates.h"
 #include "src/plan/gemm/choice.h"
 #include "src/plan/gemm/each_matrix.h"
+#include "src/plan/gemm/pieces.h"
 
 namespace cosmati {
 
 template <>
 std::vector<Candidate<GemmProblem>> gpu_list<GemmProblem>(Backend backend) {
-  return plan::gemm_candidates(backend);
+  std::vector<Candidate<GemmProblem>> list = plan::gemm_candidates(backend);
+  list.push_back(plan::bf16_products_candidate());
+  return list;
 }
 
 }  // namespace cosmati

@@ -39,6 +39,10 @@ void validate(GemmProblem const& problem) {
                                     name_of(problem.a.type), name_of(problem.b.type), name_of(usual),
                                     halves ? " or f16" : "", name_of(*problem.accumulator)));
   }
+  if (problem.compute != ComputeMode::exact &&
+      (problem.a.type != DataType::f32 || problem.b.type != DataType::f32))
+    refuse(operation, fmt::format("{} splits factors of f32; a and b are {} and {}", name_of(problem.compute),
+                                  name_of(problem.a.type), name_of(problem.b.type)));
   check_epilogue(operation, problem.epilogue, epilogue::gemm_indices, d, problem.c.present());
 }
 

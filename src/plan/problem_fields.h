@@ -20,6 +20,7 @@ void visit_fields(Self& problem, Visit&& visit) {
   visit("epilogue", problem.epilogue);
   visit("accumulator", problem.accumulator);
   visit("by_pointers", problem.by_pointers);
+  visit("compute", problem.compute);
 }
 
 template <FieldsOf<GroupedGemmProblem> Self, class Visit>
@@ -209,6 +210,11 @@ inline std::vector<std::string> names_of(ConvolutionDirection) {
   return {"forward", "data", "filter", "bias"};
 }
 inline std::vector<std::string> names_of(Direction) { return {"forward", "backward"}; }
+inline std::vector<std::string> names_of(ComputeMode) {
+  std::vector<std::string> names;
+  for (int i = 0; i < compute_mode_count; ++i) names.emplace_back(name_of(static_cast<ComputeMode>(i)));
+  return names;
+}
 inline std::vector<std::string> names_of(BatchNormMode) { return {"inference", "training", "backward"}; }
 inline std::vector<std::string> names_of(RowNormMode) { return {"layer", "rms", "group"}; }
 inline std::vector<std::string> names_of(OptimizerKind) { return {"sgd", "adam"}; }

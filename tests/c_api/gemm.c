@@ -146,7 +146,31 @@ static void test_halves(cosmati_handle_t handle) {
   SAME(d, wanted, (size_t)M * N, 0);
 }
 
+/* Small integers are exact bf16 numbers, whichever kernel computes their products. */
+static void test_bf16_products(cosmati_handle_t handle) {
+  cosmati_gemm gemm = cosmati_default_gemm();
+  cosmati_problem_t problem = NULL;
+  cosmati_argument const arguments[] = {cosmati_data("a", a), cosmati_data("b", b), cosmati_data("d", d)};
+  fill_all();
+  gemm.a = cosmati_matrix(COSMATI_F32, M, K, K, 1);
+  gemm.b = cosmati_matrix(COSMATI_F32, K, N, N, 1);
+  gemm.d = cosmati_matrix(COSMATI_F32, M, N, N, 1);
+  gemm.bf16_products = 4;
+  REFUSED(cosmati_gemm_problem(&gemm, &problem), COSMATI_BAD_REQUEST, "bf16_products is 4|0, 3, 6, 9");
+  gemm.bf16_products = 6;
+  OK(cosmati_gemm_problem(&gemm, &problem));
+  RUN(handle, problem, arguments);
+  for (int m = 0; m < M; ++m)
+    for (int n = 0; n < N; ++n) {
+      float sum = 0;
+      for (int k = 0; k < K; ++k) sum += a[m * K + k] * b[k * N + n];
+      wanted[m * N + n] = sum;
+    }
+  SAME(d, wanted, (size_t)M * N, 0);
+}
+
 void test_gemm(cosmati_handle_t handle) {
+  test_bf16_products(handle);
   test_epilogue(handle);
   test_batches(handle);
   test_empty_and_memory(handle);

@@ -55,7 +55,8 @@ def bad_requests():
     says(run("gemm", "--a", a, "--b", ok_b, "--set", "alpha", *out), "alpha=1.5")
     says(run("gemm", "--a", a, "--b", ok_b, "--store", "pre=x.npy", *out), "pre")
     says(run("gemm", "--a", a, "--b", ok_b, "--accumulator", "f16", *out), "f16", "f32")
-    says(run("gemm", "--a", a, "--b", ok_b, "--compute", "bf16", *out), "bf16", "tf32")
+    says(run("gemm", "--a", a, "--b", ok_b, "--compute", "bf16", *out), "bf16", "tf32", "bf16x6")
+    says(run("gemm", "--a", a, "--b", ok_b, "--type", "f64", "--compute", "bf16x6", *out), "bf16x6", "f32", "f64")
     says(run("gemm", "--a", a, "--b", ok_b, "--kernel", "nosuch", *out), "nosuch", "reference")
     says(run("gemm", "--a", a, "--b", ok_b, "--threads", "-3", *out), "-3")
     says(run("gemm", "--a", a, "--b", ok_b, "--threads", "two", *out), "two")
@@ -225,7 +226,7 @@ def policies():
     program.check({(line["multiply"], line["sums"]) for line in lines} == {("fma", "f32"), ("fma", "f64"), ("half2", "f16"), ("dp4a", "s32"), ("mma", "f32"), ("mma", "f64"), ("wmma", "f32"), ("wmma", "f64"), ("wgmma", "f32")}, "for each multiply and type of sums")
     program.check(program.call("list", "policies").stdout.count("\n") == len(lines) + 1, "a row each")
     kernels = {(line["backend"], line["kernel"]) for line in json_lines(program.call("list", "kernels", "--json"), "kernel") if line["subject"] == "gemm"}
-    program.check({(backend, kernel) for backend in ("cuda", "emulator") for kernel in ("warp_specialized", "multistage", "double_buffered")} <= kernels, f"kernels of GPUs: {kernels}")
+    program.check({(backend, kernel) for backend in ("cuda", "emulator") for kernel in ("warp_specialized", "multistage", "double_buffered", "bf16_products")} <= kernels, f"kernels of GPUs: {kernels}")
     explained = json_lines(program.call("explain", "gemm", "--size", "512x512x512", "--device-description", "h200", "--json"), "recipe", "predicted_seconds")
     program.check(all(line["recipe"] and line["predicted_seconds"] > 0 for line in explained if line["verdict"] != "refused"), f"explain tells recipes and predictions: {explained}")
     chosen = [line for line in explained if line["verdict"] == "chosen"][0]

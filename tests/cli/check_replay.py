@@ -45,6 +45,7 @@ workload = [
     ("add", "--a", npy("x"), "--b", npy("x")),
     ("lrn", "--x", npy("x"), "--size", "3"),
     ("dropout", "--x", npy("x"), "--probability", "0.3"),
+    (*gemm, "--compute", "bf16x6"),
 ]
 for words in workload:
     if words[1:3] == ("--group", "files"):
@@ -56,6 +57,7 @@ subjects = ["gemm-group" if "--group" in words else "row-norm" if words[0].endsw
 check([line["subject"] for line in recorded] == subjects, f"recorded subjects: {[line['subject'] for line in recorded]}")
 check(all(line["runs"] == 1 for line in recorded), "each ran once")
 check([line["batch_invariant"] for line in recorded][:3] == [False, True, False], "which of them is batch-invariant")
+check((recorded[0]["problem"]["compute"], recorded[-1]["problem"]["compute"]) == ("exact", "bf16x6"), "how products are computed")
 check(recorded[0]["problem"]["epilogue"]["expression"] == "relu(scale * acc + bias[n])", f"the epilogue: {recorded[0]['problem']['epilogue']}")
 check(recorded[0]["problem"]["a"] == {"type": "f32", "extents": [1, 17, 33], "strides": [561, 33, 1], "alignment": 16},
       f"a: {recorded[0]['problem']['a']}")
@@ -93,6 +95,12 @@ with open(calls) as stream, open(mixed, "w") as out:
     out.write('{"record":1,"subject":"gather","backend":"cuda","kernel":"composed","batch_invariant":false,"problem":{},"runs":3}\n')
 done = call("replay", mixed, "--backend", "cpu")
 check("mixed.jsonl, line 2, skipped: gather is not a subject" in done.stderr and "1 of 2 lines" in done.stdout, f"skipped: {done.stderr} {done.stdout[-80:]}")
+
+# Lines of earlier versions lack how products are computed.
+earlier = file("earlier.jsonl")
+with open(calls) as stream, open(earlier, "w") as out:
+    out.write(stream.readline().replace(',"compute":"exact"', ""))
+check("compute" not in open(earlier).read() and "1 of 1 lines" in call("replay", earlier, "--backend", "cpu").stdout, "a line without \"compute\" replays")
 
 # Bad lines: the message has the file, the line number and the key.
 good = open(calls).readline()

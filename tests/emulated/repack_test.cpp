@@ -1,12 +1,16 @@
 // Operands repacked for TMA: every element size, width and direction, partial tiles, gaps, batches by stride
-// and by pointers; nothing is written outside the pitch.
+// and by pointers; nothing is written outside the pitch. Operands split into bf16 pieces: the pieces of hard
+// numbers, the derived error of their products, and the layout of the segments.
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <cstring>
+#include <limits>
 #include <random>
 #include <vector>
 
 #include "cosmati/gemm/repack.h"
+#include "cosmati/ops/compute_mode.h"
 
 namespace cosmati::emulated {
 namespace {
@@ -91,6 +95,170 @@ TEST(Repack, KeepsAndTransposes) {
 TEST(Repack, AcceptsNonContiguousColumns) {
   expect_repacked<2, 1, false>({19, 40, 1, 3, 3}, false);
   expect_repacked<1, 1, true>({19, 40, 1, 3, 2}, false);
+}
+
+double value(unsigned piece) { return FactorPieces::widen(piece); }
+double sum(FactorPieces const& x) { return value(x.p0) + value(x.p1) + value(x.p2); }
+
+// Bits that are spread over all exponents, so that every mantissa and remainder occurs.
+float number(std::mt19937& random, int low, int high) {
+  float const mantissa = 1 + static_cast<float>(random() >> 9) * 0x1p-23f;
+  return std::ldexp(random() % 2 == 0 ? mantissa : -mantissa,
+                    std::uniform_int_distribution<int>(low, high)(random));
+}
+
+TEST(FactorPieces, AddUpToTheFactor) {
+  std::mt19937 random(1);
+  for (int i = 0; i < 200000; ++i) {
+    float const x = number(random, -110, 127);
+    FactorPieces const pieces(x);
+    ASSERT_EQ(sum(pieces), x);
+    ASSERT_EQ(pieces.finite, pieces.p0);
+    ASSERT_LE(std::fabs(value(pieces.p1)), 0x1.02p-8 * std::fabs(x)) << x;
+    ASSERT_LE(std::fabs(value(pieces.p2)), 0x1.02p-16 * std::fabs(x)) << x;
+  }
+  for (int i = 0; i < 200000; ++i) {  // below, to within half of the smallest bf16
+    float const x = number(random, -149, -111);
+    ASSERT_LE(std::fabs(sum(FactorPieces(x)) - x), 0x1p-134) << x;
+    ASSERT_NE(value(FactorPieces(x).p0), 0) << "times infinity it would be NaN";
+  }
+}
+
+TEST(FactorPieces, OfTheLargestNumbersAreFinite) {
+  float const largest = std::numeric_limits<float>::max();
+  for (float x = largest; x > 0x1.fcp+127f; x = std::nextafter(x, 0.0f) * (1 - 0x1p-16f))
+    for (float const signed_x : {x, -x}) {
+      FactorPieces const pieces(signed_x);
+      ASSERT_TRUE(std::isfinite(value(pieces.p0)));
+      ASSERT_EQ(sum(pieces), signed_x);
+    }
+}
+
+TEST(FactorPieces, OfNonFiniteNumbersAreOnlyInTheFirst) {
+  for (float const x : {INFINITY, -INFINITY, NAN, -NAN}) {
+    FactorPieces const pieces(x);
+    EXPECT_TRUE(std::isnan(x) ? std::isnan(value(pieces.p0)) : value(pieces.p0) == x);
+    EXPECT_EQ(pieces.p1, 0u);
+    EXPECT_EQ(pieces.p2, 0u);
+    EXPECT_EQ(pieces.finite, 0u);
+  }
+  EXPECT_EQ(FactorPieces(0.0f).p0, 0u);
+  EXPECT_EQ(FactorPieces(-0.0f).p0, 0x8000u);
+}
+
+// The largest error of a product relative to the product, without pair `left_out`.
+double largest_error(ComputeMode mode, int left_out) {
+  std::mt19937 random(2);
+  double largest = 0;
+  for (int i = 0; i < 100000; ++i) {
+    float const x = number(random, -1, 1), y = number(random, -1, 1);
+    FactorPieces const a(x), b(y);
+    double product = 0;
+    for (int pair = 0; pair < products_of(mode); ++pair) {
+      auto const [of_a, of_b] = piece_pair(products_of(mode), pair);
+      if (pair != left_out) product += value(a.get(of_a)) * value(b.get(of_b));
+    }
+    double const exact = static_cast<double>(x) * y;
+    largest = std::max(largest, std::fabs(product - exact) / std::fabs(exact));
+  }
+  return largest;
+}
+
+TEST(FactorPieces, ProductsKeepTheStatedErrorAndNoneCanBeLeftOut) {
+  for (ComputeMode const mode : {ComputeMode::bf16x3, ComputeMode::bf16x6}) {
+    double const stated = largest_product_error(mode);
+    EXPECT_LE(largest_error(mode, -1), stated) << name_of(mode);
+    EXPECT_GE(largest_error(mode, -1), 0.3 * stated) << name_of(mode);
+    for (int pair = 0; pair < products_of(mode); ++pair)
+      EXPECT_GT(largest_error(mode, pair), 5 * stated) << name_of(mode) << ' ' << pair;
+  }
+  EXPECT_LE(largest_error(ComputeMode::bf16x9, -1), 0x1p-50);  // of the double here
+  for (int pair = 0; pair < 9; ++pair) EXPECT_GT(largest_error(ComputeMode::bf16x9, pair), 0x1p-35);
+}
+
+TEST(FactorPieces, ProductsHaveTheStatedDeviation) {
+  std::mt19937 random(3);
+  for (ComputeMode const mode : {ComputeMode::bf16x3, ComputeMode::bf16x6}) {
+    double errors = 0;
+    int const count = 100000;
+    for (int i = 0; i < count; ++i) {  // mantissas that are distributed logarithmically
+      std::uniform_real_distribution<float> exponent(0, 1);
+      float const x = std::exp2(exponent(random)), y = std::exp2(exponent(random));
+      FactorPieces const a(x), b(y);
+      double product = 0;
+      for (int pair = 0; pair < products_of(mode); ++pair) {
+        auto const [of_a, of_b] = piece_pair(products_of(mode), pair);
+        product += value(a.get(of_a)) * value(b.get(of_b));
+      }
+      errors += std::pow(product / (static_cast<double>(x) * y) - 1, 2);
+    }
+    EXPECT_NEAR(std::sqrt(errors / count) / expected_product_error(mode), 1, 0.05) << name_of(mode);
+  }
+}
+
+struct SplitCase {
+  Index outer, depth, batch, gap;
+};
+
+template <int products, bool is_b, int width, bool transposed>
+void expect_segments(SplitCase const& c) {
+  auto const up = [](Index n, Index to) { return (n + to - 1) / to * to; };
+  Index const line = transposed ? c.outer : c.depth, lines = transposed ? c.depth : c.outer;
+  Index const stride = up(line + c.gap, width), matrix = stride * lines;
+  std::vector<float> from(static_cast<std::size_t>(matrix * c.batch + 8), NAN);
+  float* const first = from.data() + (width == 1 ? 1 : 0);
+  std::mt19937 random(4);
+  for (Index b = 0; b < c.batch; ++b)
+    for (Index i = 0; i < lines; ++i)
+      for (Index j = 0; j < line; ++j) first[b * matrix + i * stride + j] = number(random, -20, 20);
+
+  PieceParameters params;
+  params.from.data = first;
+  params.from.row_stride = transposed ? 1 : stride;
+  params.from.column_stride = transposed ? stride : 1;
+  params.from.batch_stride = matrix;
+  params.outer = c.outer, params.depth = c.depth;
+  params.segment = up(c.depth, PieceTile::run);
+  params.pitch = products * params.segment;
+  params.matrix_pitch = params.pitch * c.outer;
+  std::vector<unsigned short> to(static_cast<std::size_t>(params.matrix_pitch * c.batch + 8), 0xabab);
+  params.to = to.data();
+  auto const tiles = [](Index extent, int tile) { return static_cast<int>((extent + tile - 1) / tile); };
+  using Shared = typename SplitOperand<products, is_b, width, transposed>::SharedStorage;
+  emulator::launch_kernel<&pieces_kernel<products, is_b, width, transposed>>(
+      {tiles(c.outer, PieceTile::outer) * tiles(params.segment, PieceTile::depth), 1,
+       static_cast<int>(c.batch)},
+      PieceTile::threads, sizeof(Shared), params);
+
+  int wrong = 0;
+  for (Index b = 0; b < c.batch; ++b)
+    for (Index i = 0; i < c.outer; ++i)
+      for (int s = 0; s < products; ++s)
+        for (Index k = 0; k < params.segment; ++k) {
+          PiecePair const pair = piece_pair(products, s);
+          float const x =
+              k < c.depth ? first[b * matrix + (transposed ? k * stride + i : i * stride + k)] : 0;
+          unsigned const expected = FactorPieces(x).get(is_b ? pair.b : pair.a);
+          wrong += to[static_cast<std::size_t>(b * params.matrix_pitch + i * params.pitch +
+                                               s * params.segment + k)] != expected;
+        }
+  for (std::size_t i = 0; i < 8; ++i) wrong += to[to.size() - 1 - i] != 0xabab;
+  EXPECT_EQ(wrong, 0) << c.outer << 'x' << c.depth << 'x' << c.batch << ", " << products << " products, "
+                      << (is_b ? 'b' : 'a') << ", width " << width << (transposed ? ", transposed" : "");
+}
+
+template <int products, bool is_b>
+void expect_all_segments() {
+  for (SplitCase const& c : {SplitCase{1, 1, 1, 0}, {32, 64, 1, 0}, {33, 67, 2, 5}, {70, 9, 1, 3}}) {
+    expect_segments<products, is_b, 1, false>(c), expect_segments<products, is_b, 4, false>(c);
+    expect_segments<products, is_b, 1, true>(c), expect_segments<products, is_b, 4, true>(c);
+  }
+}
+
+TEST(Pieces, LieInSegmentsOfK) {
+  expect_all_segments<3, false>(), expect_all_segments<3, true>();
+  expect_all_segments<6, false>(), expect_all_segments<6, true>();
+  expect_all_segments<9, false>(), expect_all_segments<9, true>();
 }
 
 }  // namespace

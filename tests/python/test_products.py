@@ -122,6 +122,10 @@ def test_errors():
     refused(ValueError, "read-only", call=lambda: cosmati.gemm(a, a, out=frozen))
     refused(ValueError, "before", "read-only", call=lambda: cosmati.gemm(a, a, epilogue="store(before, acc); acc", before=frozen))
     refused(ValueError, "1 dimensions", call=lambda: cosmati.gemm(a[0], a))
+    for mode in ("bf16x3", "bf16x6", "bf16x9"):
+        assert (cosmati.gemm(a, a, compute=mode) == a @ a).all()
+    refused(ValueError, "bf16x6 splits factors of f32", call=lambda: cosmati.gemm(a.astype(np.float64), a, compute="bf16x6"))
+    refused(ValueError, "bf16x7", "'bf16x9'", call=lambda: cosmati.gemm(a, a, compute="bf16x7"))
     refused(ValueError, "compute", call=lambda: cosmati.gemm(a, a, compute="f16"))
     refused(ValueError, "accumulator", call=lambda: cosmati.gemm(a, a, accumulator="bf16"))
     refused(TypeError, "int64", "float32", call=lambda: cosmati.gemm(a.astype(np.int64), a))

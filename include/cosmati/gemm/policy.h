@@ -38,6 +38,7 @@ struct GemmPolicy {
   MainLoop main_loop = MainLoop::double_buffered;
   Multiply multiply = Multiply::fma;
   Raster raster = Raster::along_m;
+  bool promotes = false;  // tensor cores, which truncate, sum one step at a time; the steps are added in f32
   int raster_width = 8;
   int cluster_m = 1, cluster_n = 1;  // blocks of a cluster, which load shared tiles once
   int cluster_k =

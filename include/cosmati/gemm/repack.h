@@ -1,8 +1,10 @@
 // Copies an operand into a layout that TMA and wgmma support: contiguous rows that begin at multiples of 16
 // bytes, transposed if it must be K-major. Its cost is memory bandwidth: every element is read once and
-// written once.
+// written once. Splits an f32 operand into bf16 pieces, one segment of k for each product, so that one
+// product of bf16 matrices with a longer k computes the sum of all products of pieces.
 #pragma once
 #include "cosmati/arch/arithmetic.h"
+#include "cosmati/arch/convert.h"
 #include "cosmati/arch/memory.h"
 #include "cosmati/arch/thread.h"
 #include "cosmati/gemm/repack_arguments.h"
@@ -139,6 +141,146 @@ repack_kernel(COSMATI_PARAMETER RepackParameters params) {
     copy.copy_transposed(shared);
   else
     copy.copy_straight();
+}
+
+struct FactorPieces {
+  unsigned p0, p1, p2, finite;  // bits of bf16
+
+  COSMATI_DEVICE static float widen(unsigned piece) { return __builtin_bit_cast(float, piece << 16); }
+  COSMATI_DEVICE static unsigned nearest(float x) { return arch::Narrow<bf16>::of(x).bits; }
+
+  COSMATI_DEVICE explicit FactorPieces(float x) {
+    unsigned const bits = __builtin_bit_cast(unsigned, x), magnitude = bits & 0x7fffffffu;
+    bool const is_finite = magnitude < 0x7f800000u;
+    p0 = nearest(x);
+    // The largest finite numbers would be rounded to infinity.
+    if (is_finite && magnitude >= 0x7f7f8000u) p0 = bits >> 16;
+    // A p0 of 0 would make NaN of x times infinity.
+    if (magnitude != 0 && (p0 & 0x7fffu) == 0) p0 |= 1u;
+    finite = is_finite ? p0 : 0u;
+    float const rest = is_finite ? x - widen(p0) : 0.0f;
+    p1 = nearest(rest);
+    p2 = nearest(rest - widen(p1));
+  }
+  COSMATI_DEVICE unsigned get(Piece piece) const {
+    return piece == Piece::p0 ? p0 : piece == Piece::p1 ? p1 : piece == Piece::p2 ? p2 : finite;
+  }
+};
+
+// `width`: elements of an aligned run of the source along its major, 1 or 4; `transposed`: the source is
+// contiguous along the outer index. `is_b`: the pieces of the second factor.
+template <int products, bool is_b, int width, bool transposed>
+struct SplitOperand {
+  using Tile = PieceTile;
+  static constexpr int pitch = Tile::outer + 1;
+  struct SharedStorage {
+    float value[transposed ? Tile::depth * pitch : 1];  // (depth, outer)
+  };
+  struct Run {
+    unsigned word[Tile::run / 2];
+  };
+  struct Four {
+    float value[4];
+  };
+
+  float const* from;  // the tile's first element
+  unsigned short* to;
+  Index row_stride, column_stride, row_pitch, segment;
+  int outer, depth, padded;  // remaining rows and elements, and elements with padding
+
+  COSMATI_DEVICE float load(int row, int k) const {
+    return row < outer && k < depth ? arch::load_constant<float>(from + row * row_stride + k * column_stride)
+                                    : 0.0f;
+  }
+
+  COSMATI_DEVICE void load_tile(SharedStorage& shared) const {
+    constexpr int across = Tile::outer / width;  // threads along the outer index
+    COSMATI_UNROLL
+    for (int pass = 0; pass < Tile::depth * across / Tile::threads; ++pass) {
+      int const place = arch::thread() + pass * Tile::threads;
+      int const k = place / across, row = place % across * width;
+      float value[width];
+      if (width == 4 && row + width <= outer && k < depth) {
+        Four const four = arch::load_constant<Four>(from + row * row_stride + k * column_stride);
+        COSMATI_UNROLL
+        for (int i = 0; i < width; ++i) value[i] = four.value[i];
+      } else {
+        COSMATI_UNROLL
+        for (int i = 0; i < width; ++i) value[i] = load(row + i, k);
+      }
+      COSMATI_UNROLL
+      for (int i = 0; i < width; ++i) shared.value[k * pitch + row + i] = value[i];
+    }
+    arch::block_barrier();
+  }
+
+  COSMATI_DEVICE void load_run(float (&value)[Tile::run], int row, int first,
+                               SharedStorage const& shared) const {
+    if constexpr (transposed) {
+      COSMATI_UNROLL
+      for (int i = 0; i < Tile::run; ++i) value[i] = shared.value[(first + i) * pitch + row];
+    } else if (width == 4 && row < outer && first + Tile::run <= depth) {
+      COSMATI_UNROLL
+      for (int half = 0; half < 2; ++half) {
+        Four const four = arch::load_constant<Four>(from + row * row_stride + first + 4 * half);
+        COSMATI_UNROLL
+        for (int i = 0; i < 4; ++i) value[4 * half + i] = four.value[i];
+      }
+    } else {
+      COSMATI_UNROLL
+      for (int i = 0; i < Tile::run; ++i) value[i] = load(row, first + i);
+    }
+  }
+
+  COSMATI_DEVICE void split(SharedStorage& shared) const {
+    if constexpr (transposed) load_tile(shared);
+    int const row = arch::thread() / (Tile::depth / Tile::run);
+    int const first = arch::thread() % (Tile::depth / Tile::run) * Tile::run;
+    float value[Tile::run];
+    load_run(value, row, first, shared);
+    if (row >= outer || first >= padded) return;
+    Run runs[4];  // by Piece
+    COSMATI_UNROLL
+    for (int i = 0; i < Tile::run; i += 2) {
+      FactorPieces const low(value[i]), high(value[i + 1]);
+      COSMATI_UNROLL
+      for (int piece = 0; piece < 4; ++piece)
+        runs[piece].word[i / 2] = low.get(static_cast<Piece>(piece)) | high.get(static_cast<Piece>(piece))
+                                                                           << 16;
+    }
+    unsigned short* const line = to + row * row_pitch + first;
+    COSMATI_UNROLL
+    for (int s = 0; s < products; ++s) {
+      Piece const piece = is_b ? piece_pair(products, s).b : piece_pair(products, s).a;
+      arch::store_global(line + s * segment, runs[static_cast<int>(piece)]);
+    }
+  }
+};
+
+// Grid: (tiles, 1, matrices); block: PieceTile::threads; dynamic shared memory: SharedStorage.
+template <int products, bool is_b, int width, bool transposed>
+COSMATI_KERNEL((PieceTile::threads), 4)
+pieces_kernel(COSMATI_PARAMETER PieceParameters params) {
+  using Tile = PieceTile;
+  using Split = SplitOperand<products, is_b, width, transposed>;
+  auto& shared = arch::shared_storage<typename Split::SharedStorage>();
+  Index const across = (params.segment + Tile::depth - 1) / Tile::depth;
+  Index const first_row = arch::block_x() / across * Tile::outer;
+  Index const first_k = arch::block_x() % across * Tile::depth;
+  Index const batch = params.first_batch + arch::block_z();
+  Index const row_stride = transposed && width > 1 ? 1 : params.from.row_stride;
+  Index const column_stride = !transposed && width > 1 ? 1 : params.from.column_stride;
+  Split const split{base_of<float>(params.from, batch) + first_row * row_stride + first_k * column_stride,
+                    static_cast<unsigned short*>(params.to) + batch * params.matrix_pitch +
+                        first_row * params.pitch + first_k,
+                    row_stride,
+                    column_stride,
+                    params.pitch,
+                    params.segment,
+                    clamp_to_int(params.outer - first_row),
+                    clamp_to_int(params.depth - first_k),
+                    clamp_to_int(params.segment - first_k)};
+  split.split(shared);
 }
 
 }  // namespace cosmati

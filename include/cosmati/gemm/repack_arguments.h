@@ -1,4 +1,5 @@
-// The parameters of a repacking kernel, and the tile of its blocks.
+// The parameters of the kernels that repack operands and split them into bf16 pieces, and the tiles of their
+// blocks.
 #pragma once
 #include "cosmati/gemm/arguments.h"
 
@@ -24,6 +25,40 @@ struct RepackTile {
   static constexpr int columns = (transposed ? 32 : 128) * packed;
   static constexpr int rows = transposed ? 32 * packed : 32;
   static constexpr int shared_bytes = (transposed ? columns : 1) * 128;
+};
+
+// The pieces of a factor x: x = p0 + p1 + p2, each the bf16 nearest to what is left. `finite` is p0, but 0 if
+// x is infinite or NaN. Only one product has p0 of both factors; the others have `finite`, since an infinity
+// times a remainder of 0 would be NaN.
+enum class Piece : unsigned char { p0, p1, p2, finite };
+
+// The pieces of a and b in product `index` of 3, 6 or 9, from the smallest product to the largest.
+struct PiecePair {
+  Piece a, b;
+};
+COSMATI_CONSTEXPR PiecePair piece_pair(int products, int index) {
+  constexpr PiecePair pairs[9] = {
+      {Piece::p2, Piece::p2},     {Piece::p2, Piece::p1},     {Piece::p1, Piece::p2},
+      {Piece::p2, Piece::finite}, {Piece::p1, Piece::p1},     {Piece::finite, Piece::p2},
+      {Piece::p1, Piece::finite}, {Piece::finite, Piece::p1}, {Piece::p0, Piece::p0}};
+  return pairs[9 - products + index];
+}
+
+// Source: element (outer, depth) of f32 matrix i is base(from, i)[outer * row_stride + depth *
+// column_stride]. Destination: piece `s` of row `outer` is to[i * matrix_pitch + outer * pitch + s * segment
+// + depth], for each of the products; elements from `depth` to `segment` are 0.
+struct PieceParameters {
+  MatrixArguments from;
+  void* to = nullptr;
+  Index outer = 0, depth = 0;
+  Index segment = 0, pitch = 0, matrix_pitch = 0;  // elements of bf16, multiples of 8
+  Index first_batch = 0;
+};
+
+// Each block splits a tile; a thread writes runs of eight pieces.
+struct PieceTile {
+  static constexpr int threads = 256, outer = 32, depth = 64, run = 8;
+  static constexpr int shared_bytes = depth * (outer + 1) * 4;
 };
 
 }  // namespace cosmati

@@ -115,7 +115,7 @@ struct WarpgroupProduct {
                        groups_m = policy.block_m / group_m;
   // The sums of one step are kept in addition to the total: registers for 64 rows by half of the warpgroup's
   // columns, or by 32 if wgmma does not support that half.
-  static constexpr bool promotes = cosmati::promotes<ElementA>;
+  static constexpr bool promotes = policy.promotes || cosmati::promotes<ElementA>;
   static constexpr int half = policy.warp_n / 2;
   static constexpr int columns = !promotes || policy.warp_n <= 128 ? policy.warp_n
                                  : half % 32 == 0                  ? half

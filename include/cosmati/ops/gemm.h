@@ -3,6 +3,7 @@
 #include <optional>
 #include <span>
 
+#include "cosmati/ops/compute_mode.h"
 #include "cosmati/ops/epilogue.h"
 #include "cosmati/ops/gemm_recipe.h"
 #include "cosmati/ops/operation.h"
@@ -24,6 +25,8 @@ struct GemmProblem {
   // a, b, c and d of Arguments are arrays of batch() pointers, one per matrix (on cuda: arrays in device
   // memory), each with the alignment of the description; their batch strides are ignored.
   bool by_pointers = false;
+  // Permits products of bf16 pieces of f32 factors; other factors are multiplied exactly.
+  ComputeMode compute = ComputeMode::exact;
 
   struct Arguments {
     void const* a = nullptr;

@@ -181,6 +181,7 @@ void search_policies(BestOffer<GemmProblem>& best, MainLoop main_loop, Multiply 
   for (NamedPolicy const& named : policies) {
     recipe.policy_name = named.name;
     recipe.policy = named.policy;
+    recipe.policy.promotes = form.of_pieces && multiply == Multiply::wgmma;
     // With tensor cores a thread holds only two adjacent elements of a row, so full-width stores need staging
     // in shared memory. With f64 it holds four, which suffice.
     if (!own_schedule && !emulated)

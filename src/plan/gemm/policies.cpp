@@ -293,13 +293,14 @@ std::string initializer(GemmPolicy const& policy) {
   for (Field const& field : std::span(fields).first(9))  // up to blocks
     text += fmt::format(".{} = {}, ", field.name, policy.*field.member);
   text += fmt::format(
-      ".main_loop = MainLoop::{}, .multiply = Multiply::{}, .raster = Raster::{}, .raster_width = {}, "
+      ".main_loop = MainLoop::{}, .multiply = Multiply::{}, .raster = Raster::{}, {}.raster_width = {}, "
       ".cluster_m = {}, .cluster_n = {}, .cluster_k = {}, .ping_pong = {}, .partition = Partition::{}, "
       ".full_tiles = {}, "
       ".epilogue = EpilogueSchedule::{}",
-      name_of(policy.main_loop), name_of(policy.multiply), name_of(policy.raster), policy.raster_width,
-      policy.cluster_m, policy.cluster_n, policy.cluster_k, policy.ping_pong, name_of(policy.partition),
-      policy.full_tiles, name_of(policy.epilogue));
+      name_of(policy.main_loop), name_of(policy.multiply), name_of(policy.raster),
+      policy.promotes ? ".promotes = true, " : "", policy.raster_width, policy.cluster_m, policy.cluster_n,
+      policy.cluster_k, policy.ping_pong, name_of(policy.partition), policy.full_tiles,
+      name_of(policy.epilogue));
   return text;
 }
 

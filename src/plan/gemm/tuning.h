@@ -14,7 +14,7 @@ Index extent_of_class(Index extent);
 
 // Returns "gemm a=bf16/k8 b=bf16/k8 c=none d=bf16/8 sum=f32 epilogue=light m=4096 n=4096 k=4096 batch=1", for
 // the product as computed by the kernel, with " only=multistage" if that kernel was requested. Empty: outside
-// every class (nothing to compute, or arrays of pointers).
+// every class (nothing to compute, arrays of pointers, or products of pieces).
 std::string gemm_class(GemmProblem const& problem, std::string const& only);
 
 // Returns the line for this problem: that for the requested kernel, otherwise that for any; null if there is

@@ -308,7 +308,7 @@ double predict_warp_specialized(GemmRecipe const& recipe, CanonicalGemm const& f
   // Step time: one warpgroup does not saturate the tensor cores, nor do two in ping-pong that wait for
   // promoted sums.
   double products = 4096.0 / size * share_of_peak;  // per clock
-  if (p.ping_pong) products *= is_float8(form.a.type) ? 0.62 : 0.98;
+  if (p.ping_pong) products *= p.promotes || is_float8(form.a.type) ? 0.62 : 0.98;
   double const together =
       std::min<double>(p.blocks, std::ceil(blocks / multiprocessors));  // per multiprocessor
   if (p.consumer_warps() * together <= 4) products *= alone;

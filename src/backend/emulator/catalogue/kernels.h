@@ -36,6 +36,7 @@ void add_gemm_f16(KernelTable& table);
 void add_gemm_floats(KernelTable& table);
 void add_gemm_group(KernelTable& table);
 void add_gemm_mma(KernelTable& table);
+void add_gemm_pieces(KernelTable& table);
 void add_gemm_wgmma(KernelTable& table);
 void add_gemm_wmma(KernelTable& table);
 void add_networks(KernelTable& table);

@@ -34,8 +34,11 @@ GemmPolicy policy_in_emulator(GemmRecipe const& recipe, DataType type) {
   Multiply const simple = is_int8(type)                 ? Multiply::dp4a
                           : recipe.sum == DataType::f16 ? Multiply::half2
                                                         : Multiply::fma;
-  return emulator::emulated_policy(p.main_loop, tensor_cores ? p.multiply : simple, size_of(type),
-                                   p.partition == Partition::tiles ? Partition::split_k : p.partition);
+  GemmPolicy policy =
+      emulator::emulated_policy(p.main_loop, tensor_cores ? p.multiply : simple, size_of(type),
+                                p.partition == Partition::tiles ? Partition::split_k : p.partition);
+  policy.promotes = p.promotes;
+  return policy;
 }
 
 int width_in_emulator(GemmRecipe const& recipe, DataType type, bool deep) {

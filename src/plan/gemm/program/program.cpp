@@ -8,6 +8,7 @@
 #include "src/plan/emulated/policy.h"
 #include "src/plan/gemm/model.h"
 #include "src/plan/gemm/parameters.h"
+#include "src/plan/gemm/pieces.h"
 #include "src/plan/gemm/program/passes.h"
 #include "src/plan/gemm/program/product_kernel.h"
 #include "src/plan/gemm/program/sum_of_parts_launch.h"
@@ -105,8 +106,10 @@ struct ProductLaunch {
 
 class ProductProgram {
  public:
-  explicit ProductProgram(Plan<Problem> const& plan)
+  // `whole`: the problem whose operands are split for the plan's, if they are.
+  explicit ProductProgram(Plan<Problem> const& plan, Problem const* whole = nullptr)
       : plan_(plan),
+        whole_(whole),
         recipe_(plan.recipe),
         given_(canonical(plan.problem, recipe_.swapped)),
         form_(kernel_form(given_, recipe_.policy.partition)),
@@ -120,6 +123,11 @@ class ProductProgram {
     launch.b = {form_.b, {form_.swapped ? 0u : 1u}, form_.n, recipe_.b};
     if (emulated_) widen(launch);
     if (adds_parts(recipe_)) recipe_.result_width = form_.d.width;
+    if (whole_ != nullptr) {
+      SplitOperands const pieces = split(program_, *whole_, plan_.workspace_bytes);
+      launch.a.at = form_.swapped ? pieces.b : pieces.a;
+      launch.b.at = form_.swapped ? pieces.a : pieces.b;
+    }
     launch.recipe = recipe_;
     launch.scalars = scalars();
     launch.source = plan_.problem.c;
@@ -212,6 +220,7 @@ class ProductProgram {
   std::size_t scalars() const { return plan_.problem.epilogue.expression.scalars().size(); }
 
   Plan<Problem> const& plan_;
+  Problem const* whole_;
   GemmRecipe recipe_;
   CanonicalGemm given_;
   CanonicalGemm form_;  // of the main kernel, after copies
@@ -222,7 +231,12 @@ class ProductProgram {
 
 }  // namespace
 
-program::Program program_of(Plan<Problem> const& plan) { return ProductProgram(plan).make(); }
+program::Program program_of(Plan<Problem> const& plan) {
+  if (!multiplies_pieces(plan.problem, plan.recipe)) return ProductProgram(plan).make();
+  Plan<Problem> of_pieces = plan;
+  of_pieces.problem = product_of_pieces(plan.problem);
+  return ProductProgram(of_pieces, &plan.problem).make();
+}
 
 std::unique_ptr<Kernel<Problem>> prepare_program(Plan<Problem> const& plan) {
   return program::prepare(plan, program_of(plan));

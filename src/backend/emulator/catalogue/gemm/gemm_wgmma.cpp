@@ -7,9 +7,9 @@ namespace {
 
 constexpr Along outer = Along::mn, depth = Along::k;
 
-template <class A, class B, class Sum, Partition partition = Partition::split_k>
+template <class A, class B, class Sum, Partition partition = Partition::split_k, bool promotes = false>
 void add(KernelTable& table) {
-  using Kernel = WgmmaKernel<A, B, Sum, partition>;
+  using Kernel = WgmmaKernel<A, B, Sum, partition, promotes>;
   using Traits = typename Kernel::Traits;
   add_clusters<&warp_specialized_kernel<Traits>, Traits, typename Traits::Params>(table, Kernel::spec());
 }
@@ -54,6 +54,10 @@ void add_gemm_wgmma(KernelTable& table) {
   add_deep<tf32, tf32, f32>(table), add<TensorSource<tf32, outer>, TensorSource<tf32, depth>, f32>(table);
   add_by_threads<tf32, depth, 1>(table), add_by_threads<tf32, outer, 1>(table);
   add_by_threads<bf16, depth, 1>(table), add_by_threads<bf16, depth, 2>(table);
+  using Pieces = TensorSource<bf16, depth>;
+  add<Pieces, Pieces, f32, Partition::split_k, true>(table);
+  add<Pieces, Pieces, f32, Partition::stream_k, true>(table);
+  add<Pieces, Pieces, f32, Partition::split_k_parallel, true>(table);
   using ByPointers = TensorSource<bf16, depth, PointerArguments>;
   add<ByPointers, ByPointers, f32>(table);
 }

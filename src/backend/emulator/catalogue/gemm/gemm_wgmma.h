@@ -15,10 +15,16 @@ struct PrintedSource<TensorSource<Element, along, Maps>> {
   }
 };
 
-template <class A, class B, class Sum, Partition partition = Partition::split_k>
+constexpr GemmPolicy wgmma_policy(int element_bytes, Partition partition, bool promotes) {
+  GemmPolicy policy = emulated_policy(MainLoop::warp_specialized, Multiply::wgmma, element_bytes, partition);
+  policy.promotes = promotes;
+  return policy;
+}
+
+template <class A, class B, class Sum, Partition partition = Partition::split_k, bool promotes = false>
 struct WgmmaKernel {
-  static constexpr GemmPolicy policy = emulated_policy(
-      MainLoop::warp_specialized, Multiply::wgmma, static_cast<int>(sizeof(typename A::Element)), partition);
+  static constexpr GemmPolicy policy =
+      wgmma_policy(static_cast<int>(sizeof(typename A::Element)), partition, promotes);
   using Traits = WarpSpecializedTraits<policy, A, B, Sum, HostEpilogue, HostDestination>;
   static program::KernelSpec spec(char const* scheduler = "") {
     return {.entry = "warp_specialized_kernel",

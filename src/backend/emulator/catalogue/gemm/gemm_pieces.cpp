@@ -1,0 +1,30 @@
+// The emulator's kernels that split f32 operands into bf16 pieces.
+#include "cosmati/gemm/repack.h"
+#include "src/backend/emulator/catalogue/kernels.h"
+#include "src/plan/gemm/pieces.h"
+
+namespace cosmati::emulator {
+namespace {
+
+template <int products, bool is_b, int width, bool transposed>
+void add(KernelTable& table) {
+  add_kernel<&pieces_kernel<products, is_b, width, transposed>, PieceParameters>(
+      table, "pieces_kernel", plan::PiecesTraits{products, is_b, width, transposed}.print());
+}
+template <int products, bool is_b>
+void add_accesses(KernelTable& table) {
+  add<products, is_b, 1, false>(table), add<products, is_b, 4, false>(table);
+  add<products, is_b, 1, true>(table), add<products, is_b, 4, true>(table);
+}
+template <int products>
+void add_operands(KernelTable& table) {
+  add_accesses<products, false>(table), add_accesses<products, true>(table);
+}
+
+}  // namespace
+
+void add_gemm_pieces(KernelTable& table) {
+  add_operands<3>(table), add_operands<6>(table), add_operands<9>(table);
+}
+
+}  // namespace cosmati::emulator

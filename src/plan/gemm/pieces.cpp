@@ -1,0 +1,171 @@
+// The offer of products of bf16 pieces, and the pass that makes the pieces.
+#include "src/plan/gemm/pieces.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "src/ops/number_types.h"
+#include "src/plan/best_offer.h"
+#include "src/plan/conv/winograd/winograd.h"
+#include "src/plan/gemm/choice.h"
+#include "src/plan/gemm/launch.h"
+#include "src/plan/gemm/program/program.h"
+#include "src/plan/make_plan.h"
+
+namespace cosmati::plan {
+namespace {
+
+constexpr std::size_t part_alignment = 256;  // bytes
+
+std::size_t rounded_up(std::size_t bytes) {
+  return (bytes + part_alignment - 1) / part_alignment * part_alignment;
+}
+
+Index segment_of(Index k) { return (k + PieceTile::run - 1) / PieceTile::run * PieceTile::run; }
+
+std::size_t bytes_of(TensorDescription const& pieces) {
+  return rounded_up(static_cast<std::size_t>(pieces.layout.shape.size()) * sizeof(bf16));
+}
+
+// Reads every element once, and writes a piece of it for each product.
+double seconds_of_pass(TensorDescription const& operand, int products, Gpu const& gpu) {
+  constexpr double launch_seconds = 3e-6, share_of_copy = 0.7;
+  auto const elements = static_cast<double>(operand.layout.shape.size());
+  return launch_seconds + elements * (4 + 2 * products) / (share_of_copy * gpu.memory_bytes_per_second);
+}
+
+Offer<GemmProblem> best_product(GemmProblem const& product, Device const& device,
+                                PlanOptions const& options) {
+  BestOffer<GemmProblem> best;
+  for (Candidate<GemmProblem> const& candidate : gemm_candidates(device.backend)) {
+    Offer<GemmProblem> offer = offer_of(candidate, product, device, options);
+    Multiply const multiply = offer.recipe.policy.multiply;
+    if (!offer.refusal.empty())
+      best.refuse(std::move(offer.refusal));
+    else if (multiply != Multiply::wgmma && multiply != Multiply::mma)
+      best.refuse("multiply wgmma and mma do not support bf16 here");
+    else if (best.takes(offer.predicted_seconds))
+      best.take(std::move(offer));
+  }
+  return std::move(best).result();
+}
+
+Offer<GemmProblem> offer_of_pieces(GemmProblem const& problem, Device const& device,
+                                   PlanOptions const& options) {
+  Offer<GemmProblem> offer;
+  auto const refuse = [&offer](std::string reason) {
+    offer.refusal = std::move(reason);
+    return offer;
+  };
+  int const products = products_of(problem.compute);
+  if (problem.compute == ComputeMode::exact)
+    return refuse("splits factors of f32 only on request: bf16x3, bf16x6 or bf16x9");
+  if (problem.d.layout.shape.size() == 0 || problem.k() == 0) return refuse("there is nothing to multiply");
+  GemmProblem const product = product_of_pieces(problem);
+  std::size_t const bytes_a = bytes_of(product.a), bytes_b = bytes_of(product.b);
+  if (bytes_a + bytes_b > options.max_workspace)
+    return refuse(fmt::format("needs {} bytes of workspace for pieces; at most {}", bytes_a + bytes_b,
+                              options.max_workspace));
+  PlanOptions of_product = options;
+  of_product.kernel.clear();
+  of_product.max_workspace -= bytes_a + bytes_b;
+  of_product.max_error.reset();
+  of_product.tuning.reset();
+  offer = best_product(product, device, of_product);
+  if (!offer.refusal.empty()) return offer;
+  offer.workspace_bytes = rounded_up(offer.workspace_bytes) + bytes_a + bytes_b;
+  offer.predicted_seconds +=
+      seconds_of_pass(problem.a, products, device.gpu) + seconds_of_pass(problem.b, products, device.gpu);
+  offer.recipe.predicted_seconds = offer.predicted_seconds;
+  offer.expected_error = pieces_error(problem, offer.recipe);
+  offer.text = fmt::format("{} products of bf16 pieces, split first; {}", products, to_string(offer.recipe));
+  offer.note.clear();
+  return offer;
+}
+
+// Adds the pass that splits an operand to `copy`.
+void add_pass(program::Program& program, GemmProblem const& problem, bool is_b, KernelOperand copy) {
+  CanonicalGemm const form = canonical(problem, false);
+  MatrixForm const operand = is_b ? form.b : form.a;
+  Index const outer = is_b ? form.n : form.m, depth = form.k, segment = segment_of(depth);
+  int const products = products_of(problem.compute);
+  OperandAccess const access = access_of(operand);
+  bool const transposed = access.along == Along::mn;
+  PiecesTraits const traits{products, is_b, access.width >= 4 ? 4 : 1, transposed};
+  std::size_t const kernel =
+      add_kernel(program, {.headers = {"gemm/repack.h"},
+                           .entry = "pieces_kernel",
+                           .traits = traits.print(),
+                           .is_composed = false,
+                           .threads = PieceTile::threads,
+                           .shared_bytes = static_cast<unsigned>(transposed ? PieceTile::shared_bytes : 4),
+                           .label = "splitting"});
+  auto const tiles = [](Index extent, Index tile) { return (extent + tile - 1) / tile; };
+  launch_batch<PieceParameters>(
+      program, kernel, {tiles(outer, PieceTile::outer) * tiles(segment, PieceTile::depth), 1, form.batch},
+      [=](program::Run const& run, Index first, PieceParameters& to) {
+        to.from = matrix_arguments(operand, run.tensors[copy.tensor]);
+        to.to = copy.of(run);
+        to.outer = outer;
+        to.depth = depth;
+        to.segment = segment;
+        to.pitch = segment * products;
+        to.matrix_pitch = to.pitch * outer;
+        to.first_batch = first;
+      });
+}
+
+}  // namespace
+
+Candidate<GemmProblem> bf16_products_candidate() {
+  Candidate<GemmProblem> candidate{"bf16_products", {}, nullptr, &prepare_program};
+  candidate.offer = &offer_of_pieces;
+  return candidate;
+}
+
+bool multiplies_pieces(GemmProblem const& problem, GemmRecipe const& recipe) {
+  return problem.compute != ComputeMode::exact && problem.a.type == DataType::f32 &&
+         (recipe.policy.multiply == Multiply::wgmma || recipe.policy.multiply == Multiply::mma);
+}
+
+GemmProblem product_of_pieces(GemmProblem const& problem) {
+  GemmProblem product = problem;
+  Index const depth = segment_of(problem.k()) * products_of(problem.compute);
+  Index const batch = problem.batch(), m = problem.m(), n = problem.n();
+  product.a = {DataType::bf16, {{batch, m, depth}, {m * depth, depth, 1}}, part_alignment};
+  product.b = {DataType::bf16, {{batch, depth, n}, {n * depth, 1, depth}}, part_alignment};
+  return product;
+}
+
+double pieces_error(GemmProblem const& problem, GemmRecipe const& recipe) {
+  // Tensor cores truncate each sum of 16 products, which shrinks it by 0.45 units on average (measured on an
+  // H100): a sum whose terms have a mean of 0 loses half of that for each 16 terms. Where steps are added in
+  // f32, that is the loss of a step, and the sums of the steps are rounded to nearest. Only the product of
+  // the largest pieces counts: the others have been summed before, at most 2^-8 times as large.
+  GemmPolicy const& policy = recipe.policy;
+  auto const depth = static_cast<double>(policy.promotes ? policy.block_k : segment_of(problem.k()));
+  double const shrinks = 0.45 / 2 * unit_roundoff(DataType::f32) * std::max(1.0, depth / 16);
+  double const of_products = expected_product_error(problem.compute);
+  double const of_sums =
+      policy.promotes ? sums_error(DataType::f32, problem.k() / policy.block_k + 1) : shrinks / 2;
+  return std::sqrt(of_products * of_products + of_sums * of_sums + shrinks * shrinks);
+}
+
+std::string PiecesTraits::print() const {
+  return fmt::format("{}, {}, {}, {}", products, is_b, width, transposed);
+}
+
+SplitOperands split(program::Program& program, GemmProblem const& problem, std::size_t bytes) {
+  GemmProblem const product = product_of_pieces(problem);
+  std::size_t const bytes_a = bytes_of(product.a), bytes_b = bytes_of(product.b);
+  std::size_t const first = bytes - bytes_a - bytes_b;
+  SplitOperands const operands{{0, program.workspace.add("a, split", first, bytes_a), true},
+                               {1, program.workspace.add("b, split", first + bytes_a, bytes_b), true}};
+  add_pass(program, problem, false, operands.a);
+  add_pass(program, problem, true, operands.b);
+  return operands;
+}
+
+}  // namespace cosmati::plan

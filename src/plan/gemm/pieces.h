@@ -1,0 +1,38 @@
+// Matrix products of f32 by products of bf16 pieces of their factors (docs/decisions/0041-bf16-products.md):
+// a pass writes the pieces of both operands to the workspace, then one product of bf16 matrices with a k
+// that is three, six or nine times as long computes the sum.
+#pragma once
+#include "cosmati/gemm/repack_arguments.h"
+#include "src/plan/gemm/canonical.h"
+#include "src/plan/gemm/program/passes.h"
+
+namespace cosmati::plan {
+
+// The candidate of problems whose ComputeMode permits it. It takes the better of the tensor-core main loops.
+Candidate<GemmProblem> bf16_products_candidate();
+
+// Whether a plan of the problem computes it by products of pieces: tensor cores do not multiply f32.
+bool multiplies_pieces(GemmProblem const& problem, GemmRecipe const& recipe);
+
+// Returns the product of the pieces: a and b are K-major in the workspace; c, d and the epilogue are those of
+// `problem`.
+GemmProblem product_of_pieces(GemmProblem const& problem);
+
+// The expected error of this recipe: that of the products, and that of their sums.
+double pieces_error(GemmProblem const& problem, GemmRecipe const& recipe);
+
+struct PiecesTraits {
+  int products = 6;
+  bool is_b = false;
+  int width = 1;
+  bool transposed = false;
+  std::string print() const;
+};
+
+// Adds the passes that split a and b of `problem` to the end of its workspace of `bytes`.
+struct SplitOperands {
+  KernelOperand a, b;
+};
+SplitOperands split(program::Program& program, GemmProblem const& problem, std::size_t bytes);
+
+}  // namespace cosmati::plan
