@@ -5,11 +5,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string_view>
 
 #include "src/ops/number_types.h"
 #include "src/plan/best_offer.h"
 #include "src/plan/conv/winograd/winograd.h"
 #include "src/plan/gemm/choice.h"
+#include "src/plan/gemm/each_matrix.h"
 #include "src/plan/gemm/launch.h"
 #include "src/plan/gemm/program/program.h"
 #include "src/plan/make_plan.h"
@@ -40,14 +42,15 @@ Offer<GemmProblem> best_product(GemmProblem const& product, Device const& device
                                 PlanOptions const& options) {
   BestOffer<GemmProblem> best;
   for (Candidate<GemmProblem> const& candidate : gemm_candidates(device.backend)) {
+    if (std::string_view(candidate.name) == each_matrix_candidate().name) continue;  // not by a program
     Offer<GemmProblem> offer = offer_of(candidate, product, device, options);
     Multiply const multiply = offer.recipe.policy.multiply;
-    if (!offer.refusal.empty())
-      best.refuse(std::move(offer.refusal));
-    else if (multiply != Multiply::wgmma && multiply != Multiply::mma)
-      best.refuse("multiply wgmma and mma do not support bf16 here");
-    else if (best.takes(offer.predicted_seconds))
+    if (offer.refusal.empty() && multiply != Multiply::wgmma && multiply != Multiply::mma)
+      offer.refusal = "no tensor cores multiply bf16 with this policy on this GPU";
+    if (offer.refusal.empty() && best.takes(offer.predicted_seconds))
       best.take(std::move(offer));
+    else if (!offer.refusal.empty() && !best.refused())  // the first reason is that of wgmma
+      best.refuse(std::move(offer.refusal));
   }
   return std::move(best).result();
 }
