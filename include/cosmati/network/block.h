@@ -45,6 +45,27 @@ COSMATI_DEVICE float sum_of_lanes(float value) {
   return value;
 }
 
+// Adds the values of `lanes` adjacent lanes: afterwards the first values of lane l, at least one, are the
+// sums from value[l * count / lanes] on. `count` is a power of two.
+template <int lanes, int count>
+COSMATI_DEVICE void distribute_sums(float (&value)[count], int lane) {
+  COSMATI_UNROLL
+  for (int mask = lanes / 2; mask > 0; mask /= 2) {
+    int const kept = count * mask / lanes;
+    bool const upper = (lane & mask) != 0;
+    if (kept == 0) {
+      value[0] += arch::exchange(value[0], mask);
+      continue;
+    }
+    COSMATI_UNROLL
+    for (int j = 0; j < count / 2; ++j) {
+      if (j >= kept) continue;
+      float const sent = upper ? value[j] : value[j + kept];
+      value[j] = (upper ? value[j + kept] : value[j]) + arch::exchange(sent, mask);
+    }
+  }
+}
+
 // The block's shared memory. Images are numbered from 0 to network.images - 1.
 template <FusedNetwork network>
 struct FusedBlock {

@@ -98,6 +98,7 @@ struct ConvolutionTile : FusedBlock<network> {
       if (e >= count) continue;
       shared[filters_at + e / layer.filter() * pitch + e % layer.filter()] = values[layer.weight + e];
     }
+    COSMATI_NO_UNROLL
     for (int k = arch::thread(); k < maps; k += threads) shared[biases_at + k] = values[layer.bias + k];
   }
 
@@ -106,6 +107,7 @@ struct ConvolutionTile : FusedBlock<network> {
     constexpr TileSharing sharing = share_tiles(images * tiles, maps, channels, 2, threads, taps, pool);
     constexpr int together = sharing.together, parts = sharing.parts;
     constexpr int tasks = images * tiles * (maps / together) * parts;
+    COSMATI_NO_UNROLL
     for (int first = 0; first < tasks; first += threads) {
       int const part = arch::thread() % parts, mine = (first + arch::thread()) / parts;
       int const task = mine < tasks / parts ? mine : 0;
@@ -157,11 +159,13 @@ struct ConvolutionTile : FusedBlock<network> {
     return shared + scratch_at + image * ((maps * gradient_plane + 3) / 4 * 4);
   }
   COSMATI_DEVICE void clear_sum_gradients() const {
+    COSMATI_NO_UNROLL
     for (int e = 4 * arch::thread(); e < images * maps * gradient_plane; e += 4 * threads)
       arch::store(shared + scratch_at + e, Four{});
   }
   // Distributes the gradients of the outputs to those of the sums, which are zero.
   COSMATI_DEVICE void spread() const {
+    COSMATI_NO_UNROLL
     for (int task = arch::thread(); task < images * layer.outputs(); task += threads) {
       int const e = task % layer.outputs(), image = task / layer.outputs(), pixel = e % pixels;
       float const gradient = this->template gradient<i + 1>(image)[e];
@@ -192,6 +196,7 @@ struct ConvolutionTile : FusedBlock<network> {
     constexpr int columns = layer.sum_columns();
     static_assert(columns <= max_fused_columns, "a row of sums is in registers");
     float* const sums = shared + sums_at;
+    COSMATI_NO_UNROLL
     for (int first = 0; first < tasks * parts; first += threads) {
       int const part = arch::thread() % parts, mine = (first + arch::thread()) / parts;
       int const task = mine < tasks ? mine : tasks - 1;
@@ -225,11 +230,12 @@ struct ConvolutionTile : FusedBlock<network> {
         }
       }
     }
+    COSMATI_NO_UNROLL
     for (int k = arch::thread() / 32; k < maps; k += warps) {
       float sum = 0;
-      for (int image = 0; image < images; ++image)
-        for (int pixel = arch::thread() % 32; pixel < pixels; pixel += 32)
-          sum += this->template gradient<i + 1>(image)[k * pixels + pixel];
+      COSMATI_NO_UNROLL
+      for (int e = arch::thread() % 32; e < images * pixels; e += 32)
+        sum += this->template gradient<i + 1>(e / pixels)[k * pixels + e % pixels];
       sum = sum_of_lanes<32>(sum);
       if (arch::thread() % 32 == 0) sums[layer.weights() + k] = set ? sum : sums[layer.weights() + k] + sum;
     }
@@ -243,6 +249,7 @@ struct ConvolutionTile : FusedBlock<network> {
     constexpr TileSharing sharing = share_tiles(images * tiles, channels, maps, 2, threads, taps, tile);
     constexpr int together = sharing.together, parts = sharing.parts;
     constexpr int tasks = images * tiles * (channels / together) * parts;
+    COSMATI_NO_UNROLL
     for (int first = 0; first < tasks; first += threads) {
       int const part = arch::thread() % parts, mine = (first + arch::thread()) / parts;
       int const task = mine < tasks / parts ? mine : 0;

@@ -18,12 +18,16 @@ struct LinearTile : FusedBlock<network> {
 
   // Each warp computes some outputs; its lanes share the inputs.
   COSMATI_DEVICE void forward(float const* values) const {
-    constexpr int share = (outputs + warps - 1) / warps, rows = share < 8 ? share : 8;
-    static_assert(rows * images <= 32, "a lane for each sum of a warp");
+    constexpr int share = (outputs + warps - 1) / warps, most = 32 / images < 8 ? 32 / images : 8;
+    constexpr int rows = share > 4 && most > 4 ? 8 : share > 2 ? 4 : share, sums = rows * images;
+    static_assert(sums <= 32 && (sums & (sums - 1)) == 0, "a lane or several for each sum of a warp");
     int const lane = arch::thread() % 32;
+    // Where this lane finds a sum when they have been added.
+    int const own_image = lane * sums / 32 % images, own_row = lane * sums / 32 / images;
+    COSMATI_NO_UNROLL
     for (int first = arch::thread() / 32 * rows; first < outputs; first += warps * rows) {
-      float sum[rows][images] = {};
-      int const own = first + lane / images < outputs ? first + lane / images : outputs - 1;
+      float sum[sums] = {};
+      int const own = first + own_row < outputs ? first + own_row : outputs - 1;
       float const bias = layer.gaussian ? 0 : values[layer.bias + own];
       COSMATI_UNROLL
       for (int q = 0; q < (fours + 31) / 32 * 32; q += 32) {
@@ -42,22 +46,17 @@ struct LinearTile : FusedBlock<network> {
             COSMATI_UNROLL
             for (int j = 0; j < 4; ++j) {
               float const difference = w[r][j] - x[j];
-              sum[r][image] = layer.gaussian ? arch::multiply_add(-difference, difference, sum[r][image])
-                                             : arch::multiply_add(w[r][j], x[j], sum[r][image]);
+              sum[r * images + image] =
+                  layer.gaussian ? arch::multiply_add(-difference, difference, sum[r * images + image])
+                                 : arch::multiply_add(w[r][j], x[j], sum[r * images + image]);
             }
           }
         }
       }
-      COSMATI_UNROLL
-      for (int r = 0; r < rows; ++r) {
-        COSMATI_UNROLL
-        for (int image = 0; image < images; ++image) {
-          float const total = sum_of_lanes<32>(sum[r][image]);
-          if (lane == r * images + image && first + r < outputs)
-            this->template value<i + 1>(image)[Block::template element_of_output<i + 1>(first + r)] =
-                fused_value<layer.function>(total + bias);
-        }
-      }
+      distribute_sums<32>(sum, lane);
+      if (lane % (32 / sums) == 0 && first + own_row < outputs)
+        this->template value<i + 1>(own_image)[Block::template element_of_output<i + 1>(first + own_row)] =
+            fused_value<layer.function>(sum[0] + bias);
     }
   }
 
@@ -66,6 +65,7 @@ struct LinearTile : FusedBlock<network> {
   }
   // The products of weights and gradients, in parts of the outputs: four inputs a thread.
   COSMATI_DEVICE void partial_data_gradient(float const* values) const {
+    COSMATI_NO_UNROLL
     for (int task = arch::thread(); task < parts * fours; task += threads) {
       int const four = task % fours, part = task / fours;
       Four sum[images] = {};
@@ -100,6 +100,7 @@ struct LinearTile : FusedBlock<network> {
   // gradient(i), the sums of the parts.
   COSMATI_DEVICE void data_gradient() const {
     constexpr FusedLayer before = network.layer[i - 1];
+    COSMATI_NO_UNROLL
     for (int task = arch::thread(); task < images * inputs; task += threads) {
       int const e = task % inputs, image = task / inputs;
       float sum = 0;
@@ -112,6 +113,7 @@ struct LinearTile : FusedBlock<network> {
 
   // Saves inputs and gradients of the images from `first` on, a row for each feature.
   COSMATI_DEVICE void save(float* saved, int pitch, int first) const {
+    COSMATI_NO_UNROLL
     for (int e = arch::thread(); e < inputs + outputs; e += threads) {
       bool const input = e < inputs;
       Vector<float, images> run;

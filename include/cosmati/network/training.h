@@ -54,6 +54,7 @@ struct FusedPass : FusedBlock<network> {
   // Padding stays zero.
   COSMATI_DEVICE void clear() const {
     constexpr int all = images * at.image;
+    COSMATI_NO_UNROLL
     for (int e = arch::thread(); e < all; e += threads) shared[e] = 0;
   }
 
@@ -68,6 +69,7 @@ struct FusedPass : FusedBlock<network> {
   // The images of the batch from `first` on; beyond the batch, its last one.
   COSMATI_DEVICE void load_images(FusedTrainingArguments const& p, FusedRow const& row, int first) const {
     constexpr int run = input.width % 4 == 0 ? 4 : 1, runs = input.inputs() / run;
+    COSMATI_NO_UNROLL
     for (int task = arch::thread(); task < images * runs; task += threads) {
       int const image = task / runs, e = task % runs * run;
       int const number = first + image < p.size ? first + image : p.size - 1;
@@ -99,16 +101,20 @@ struct FusedPass : FusedBlock<network> {
   COSMATI_DEVICE void loss(FusedTrainingArguments const& p, FusedRow const& row, int first) const {
     constexpr int classes = network.classes(), each = (classes + 31) / 32;
     int const lane = arch::thread() % 32;
+    COSMATI_NO_UNROLL
     for (int image = arch::thread() / 32; image < images; image += warps) {
       float const* const scores = this->template value<network.layers>(image);
       float* const gradient = this->template gradient<network.layers>(image);
       bool const exists = first + image < p.size;
       int const label = exists ? row.labels[first + image] : 0;
       float largest = scores[0];
+      COSMATI_NO_UNROLL
       for (int j = 1; j < classes; ++j) largest = larger(largest, scores[j]);
       float sum = 0;
+      COSMATI_NO_UNROLL
       for (int j = lane; j < 32 * each; j += 32) sum += j < classes ? exponential(scores[j] - largest) : 0.0f;
       sum = sum_of_lanes<32>(sum);
+      COSMATI_NO_UNROLL
       for (int j = lane; j < classes; j += 32) {
         float const probability = exponential(scores[j] - largest) / sum;
         float const difference = probability - (j == label ? 1.0f : 0.0f);
@@ -146,6 +152,7 @@ struct FusedPass : FusedBlock<network> {
     int const own = first_image();
     if (own >= p.size) return;
     load_filters(p);
+    COSMATI_NO_UNROLL
     for (int first = own; first < p.size; first += arch::grid_x() * images) {
       if (first != own) load_images(p, row, first);
       arch::block_barrier();
@@ -156,6 +163,7 @@ struct FusedPass : FusedBlock<network> {
     }
     constexpr int all = at.all_sums, first_sum = at.first_sum;
     float* const sums = p.sums + Index{arch::block_x()} * all;
+    COSMATI_NO_UNROLL
     for (int e = 4 * arch::thread(); e < all; e += 4 * threads)
       arch::store_global(sums + e, arch::load<Four>(shared + first_sum + e));
   }
@@ -165,7 +173,12 @@ struct FusedPass : FusedBlock<network> {
 COSMATI_DEVICE void mean_loss(FusedTrainingArguments const& p, int step) {
   int const lane = arch::thread() % 32;
   float sum = 0;
-  for (int image = lane; image < p.size; image += 32) sum += p.image_losses[image];
+  COSMATI_NO_UNROLL
+  for (int first = lane; first < p.size; first += 8 * 32) {
+    COSMATI_UNROLL
+    for (int image = first; image < first + 8 * 32; image += 32)
+      sum += image < p.size ? p.image_losses[image] : 0.0f;
+  }
   sum = sum_of_lanes<32>(sum);
   if (lane == 0) p.losses[step] = sum / static_cast<float>(p.size);
 }

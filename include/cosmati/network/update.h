@@ -39,27 +39,6 @@ struct FusedParameter {
   }
 };
 
-// Adds the values of sixteen adjacent lanes: afterwards the first values of lane l, at least one, are the
-// sums from value[l * count / 16] on.
-template <int count>
-COSMATI_DEVICE void distribute_sums(float (&value)[count], int lane) {
-  COSMATI_UNROLL
-  for (int mask = fused_lanes / 2; mask > 0; mask /= 2) {
-    int const kept = count * mask / fused_lanes;
-    bool const upper = (lane & mask) != 0;
-    if (kept == 0) {
-      value[0] += arch::exchange(value[0], mask);
-      continue;
-    }
-    COSMATI_UNROLL
-    for (int j = 0; j < count / 2; ++j) {
-      if (j >= kept) continue;
-      float const sent = upper ? value[j] : value[j + kept];
-      value[j] = (upper ? value[j + kept] : value[j]) + arch::exchange(sent, mask);
-    }
-  }
-}
-
 template <FusedNetwork network>
 struct FusedUpdate {
   static constexpr FusedLayout at = layout_of(network);
@@ -81,6 +60,7 @@ struct FusedUpdate {
 
   COSMATI_DEVICE static void run(FusedTrainingArguments const& p, FusedNumbers const& now) {
     constexpr int warps = network.threads / 32, all = end_of_pairs(network.layers - 1);
+    COSMATI_NO_UNROLL
     for (int pair = arch::thread() / 32 * arch::grid_x() + arch::block_x(); pair < all;
          pair += warps * arch::grid_x()) {
       int const group = arch::thread() % 32 / fused_lanes, lane = arch::thread() % fused_lanes;
@@ -131,7 +111,7 @@ struct FusedUpdate {
         }
       }
     }
-    distribute_sums(sum, lane);
+    distribute_sums<fused_lanes>(sum, lane);
     parameter.update(p, now, sum[0]);
   }
   // The parameter with the gradient in element e of the convolutions' sums; -1: none.
@@ -200,7 +180,7 @@ struct FusedUpdate {
         }
       }
     }
-    distribute_sums(sum, lane);
+    distribute_sums<fused_lanes>(sum, lane);
     first.update(p, now, sum[0]);
     second.update(p, now, sum[1]);
   }
