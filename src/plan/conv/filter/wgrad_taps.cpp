@@ -170,19 +170,20 @@ class ShapeSearch {
   // Of both kernels, as measured on an H100 (decision 40).
   double predicted_seconds(WgradTapsParameters const& launch, WgradTapsShape const& shape,
                            std::size_t partial_bytes) const {
-    constexpr double share_of_rate = 0.9;                      // of the tensor cores
+    constexpr double share_of_rate = 1;                        // of the tensor cores
     constexpr double clocks_of_line = 3.5, clocks_of_row = 4;  // of TMA: 128 bytes, and a row of a box
     constexpr double clocks_of_step = 30, clocks_of_block = 6000;
-    constexpr double launches_seconds = 3e-6, share_of_memory = 0.8, share_of_sums = 0.75;
+    constexpr double launches_seconds = 1.5e-6, share_of_memory = 0.8, share_of_sums = 0.75;
     Gpu const& gpu = device_.gpu;
     double const products = shape.gradient_lines() / 16.0 * shape.columns.taps * shape.rows.taps * 32;
     double const copies = static_cast<double>(shape.copied_bytes()) / wgrad_taps_line * clocks_of_line +
                           shape.images * (shape.down + shape.phases() * shape.image_rows()) * clocks_of_row;
-    // Few stages leave little time for copies; boxes of few columns are copied slowly; where rows are alone,
-    // the compiler waits for products.
+    // Few stages leave little time for copies; boxes of few columns and two phases are copied slowly; where
+    // rows are alone, the compiler waits for products.
     constexpr double waits[] = {1.25, 1.05, 1.01, 1};
     double const step = waits[std::min(shape.stages, 5) - 2] * (shape.across == 8 ? 1.05 : 1) *
-                            (shape.has_odd_rows ? 1.2 : 1) * std::max(products / share_of_rate, copies) +
+                            (shape.phases() == 2 ? 1.25 : 1) * (shape.has_odd_rows ? 1.2 : 1) *
+                            std::max(products / share_of_rate, copies) +
                         0.1 * std::min(products, copies) + clocks_of_step;
     Index const blocks = wgrad_taps_tiles(launch) * launch.parts,
                 waves = parts_of(blocks, gpu.multiprocessors), steps = parts_of(launch.steps, launch.parts);
