@@ -32,8 +32,8 @@ struct WgradDirectTraits {
     Sum value[1];
     COSMATI_DEVICE Sum* image() { return value; }
     COSMATI_DEVICE Sum* gradient(WgradTileSchedule const& schedule) { return value + schedule.gradient_at; }
-    // `weights`: of a block.
-    COSMATI_DEVICE Sum* weight_sums(int part, int weights) { return value + part * weights; }
+    // Number `i` of the `weights` sums of a part.
+    COSMATI_DEVICE Sum& weight_sum(int part, int weights, int i) { return value[part * weights + i]; }
     COSMATI_DEVICE Sum* bias_sums(WgradTileSchedule const& schedule, int weights) {
       return value + schedule.parts * weights;
     }
@@ -155,8 +155,9 @@ COSMATI_DEVICE void write_partials(typename Traits::Params const& params, WgradD
   int const row_taps = window.inputs * window.rows.taps * taps, all = schedule.filters * row_taps;
   arch::block_barrier();
   if (at.part < schedule.parts) {
-    Sum* const to = shared.weight_sums(at.part, all) + at.filter_group * Traits::filters * row_taps +
-                    (at.channel * window.rows.taps + at.tap_row) * taps;
+    Sum* const to = &shared.weight_sum(
+        at.part, all,
+        at.filter_group * Traits::filters * row_taps + (at.channel * window.rows.taps + at.tap_row) * taps);
     COSMATI_UNROLL
     for (int k = 0; k < Traits::filters; ++k) {
       COSMATI_UNROLL
@@ -170,7 +171,7 @@ COSMATI_DEVICE void write_partials(typename Traits::Params const& params, WgradD
       static_cast<Sum*>(params.partials) + (arch::block_x() * schedule.groups + group) * schedule.weights;
   for (int w = arch::thread(); w < filters * row_taps; w += Traits::threads) {
     Sum total = 0;
-    for (int i = 0; i < schedule.parts; ++i) total += shared.weight_sums(i, all)[w];
+    for (int i = 0; i < schedule.parts; ++i) total += shared.weight_sum(i, all, w);
     partials[first_filter * row_taps + w] = total;
   }
   if (params.bias != nullptr && arch::thread() < filters) {
