@@ -25,6 +25,10 @@ std::string value_text(Op op, std::string const& a, std::string const& b, std::s
   auto const larger = [](std::string const& x, std::string const& y) {
     return "(" + x + " != " + x + " || " + x + " > " + y + " ? " + x + " : " + y + ")";
   };
+  auto const quotient = [coarse](std::string const& x, std::string const& y) {
+    return coarse ? "coarse_quotient(" + x + ", " + y + ")" : x + " / " + y;
+  };
+  char const* const root = coarse ? "coarse_root" : "sqrt";
   switch (op) {
     case Op::constant:
     case Op::accumulator:
@@ -34,8 +38,8 @@ std::string value_text(Op op, std::string const& a, std::string const& b, std::s
     case Op::negate: return "-" + a;
     case Op::add:
     case Op::subtract:
-    case Op::multiply:
-    case Op::divide: return a + " " + std::string(operator_text(op)) + " " + b;
+    case Op::multiply: return a + " " + std::string(operator_text(op)) + " " + b;
+    case Op::divide: return quotient(a, b);
     case Op::less:
     case Op::less_equal:
     case Op::greater:
@@ -46,12 +50,12 @@ std::string value_text(Op op, std::string const& a, std::string const& b, std::s
     case Op::min: return smaller(a, b);
     case Op::max: return larger(a, b);
     case Op::abs: return call("fabs");
-    case Op::sqrt: return call("sqrt");
-    case Op::rsqrt: return "Real(1) / " + call("sqrt");
+    case Op::sqrt: return call(root);
+    case Op::rsqrt: return quotient("Real(1)", call(root));
     case Op::exp: return exp + a + ")";
     case Op::log: return call("log");
     case Op::tanh: return call("tanh");
-    case Op::sigmoid: return "Real(1) / (Real(1) + " + exp + "-" + a + "))";
+    case Op::sigmoid: return quotient("Real(1)", "(Real(1) + " + exp + "-" + a + "))");
     case Op::relu: return a + " < Real(0) ? Real(0) : " + a;
     case Op::leaky_relu: return a + " < Real(0) ? " + b + " * " + a + " : " + a;
     case Op::elu: return a + " > Real(0) ? " + a + " : " + b + " * " + call("expm1");
@@ -59,9 +63,9 @@ std::string value_text(Op op, std::string const& a, std::string const& b, std::s
       return coarse ? call("coarse_gelu")
                     : "Real(0.5) * " + a + " * erfc(" + a + " * Real(-0.70710678118654752))";
     case Op::gelu_tanh:
-      return a + " / (Real(1) + " + exp + "Real(-1.5957691216057308) * (" + a + " + Real(0.044715) * " + a +
-             " * " + a + " * " + a + ")))";
-    case Op::silu: return a + " / (Real(1) + " + exp + "-" + a + "))";
+      return quotient(a, "(Real(1) + " + exp + "Real(-1.5957691216057308) * (" + a + " + Real(0.044715) * " +
+                             a + " * " + a + " * " + a + ")))");
+    case Op::silu: return quotient(a, "(Real(1) + " + exp + "-" + a + "))");
     case Op::clamp: break;  // written as two statements by the caller
     case Op::round: return call("rint");
     case Op::erf: return call("erf");

@@ -5,6 +5,7 @@
 #include "cosmati/ops/elementwise.h"
 #include "cosmati/ops/normalization.h"
 #include "cosmati/ops/softmax.h"
+#include "cosmati/primitive/access.h"
 #include "tests/support/compare.h"
 
 namespace cosmati {
@@ -148,6 +149,58 @@ TEST(EmulatedTiles, AClusterKeepsAChannel) {
     EXPECT_EQ(make_plan(problem, emulator()).workspace_bytes, 0u);
     Trial(problem, 3).expect_fast_and_close(emulator(), {.terms = 60, .absolute = 1e-4});
   }
+}
+
+// Runs of elements of compile-time types, as kernels compiled for a GPU access them.
+struct Nothing {};
+
+template <class Element, int width>
+COSMATI_KERNEL(1, 1)
+check_runs_kernel(COSMATI_PARAMETER Nothing) {
+  alignas(64) Element memory[width], stored[width];
+  for (int i = 0; i < width; ++i) memory[i] = convert<Element>(static_cast<double>(i + 1));
+  PrimitiveParameters const params;
+  PrimitiveTensor from, to;
+  from.data = memory;
+  to.data = stored;
+  for (int count = 0; count <= width; ++count) {
+    using Access = Elements<Element>;
+    typename Access::template Raw<width> raw;
+    Access::template fetch<width>(params, from, {0, count}, raw);
+    float value[width];
+    Access::unpack(params, raw, value);
+    for (int i = 0; i < width; ++i) EXPECT_EQ(value[i], i < count ? static_cast<float>(i + 1) : 0.0f);
+    for (Element& element : stored) element = convert<Element>(96.0);
+    Access::store(to, {0, count}, value);
+    for (int i = 0; i < width; ++i)
+      EXPECT_EQ(widened<float>(stored[i]), i < count ? static_cast<float>(i + 1) : 96.0f);
+
+    using Same = Elements<Element, true>;
+    typename Same::template Raw<width> one;
+    Same::template fetch<width>(params, from, {0, count}, one);
+    Same::unpack(params, one, value);
+    for (float const v : value) EXPECT_EQ(v, count > 0 ? 1.0f : 0.0f);
+  }
+}
+
+template <class Element, int width>
+void check_runs() {
+  emulator::launch_kernel<check_runs_kernel<Element, width>>({1}, 1, 0, Nothing{});
+}
+
+TEST(PrimitiveAccess, FetchesWholeAndPartialRunsOfEveryWidth) {
+  check_runs<cosmati::f16, 1>();
+  check_runs<cosmati::f16, 2>();
+  check_runs<cosmati::f16, 6>();
+  check_runs<cosmati::f16, 8>();
+  check_runs<cosmati::bf16, 8>();
+  check_runs<cosmati::bf16, 16>();
+  check_runs<cosmati::e5m2, 4>();
+  check_runs<cosmati::s8, 2>();
+  check_runs<cosmati::u8, 16>();
+  check_runs<float, 4>();
+  check_runs<float, 8>();
+  check_runs<float, 12>();
 }
 
 }  // namespace

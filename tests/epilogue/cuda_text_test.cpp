@@ -31,7 +31,8 @@ TEST(EpilogueCudaText, IsAFunctionBody) {
 TEST(EpilogueCudaText, IsShorterForResultsOfSixteenBits) {
   EXPECT_EQ(to_cuda(parse("gelu(acc)"), true), "Real const v1 = coarse_gelu(acc);\nreturn v1;\n");
   EXPECT_EQ(to_cuda(parse("silu(acc)"), true),
-            "Real const v1 = acc / (Real(1) + exponential(-acc));\nreturn v1;\n");
+            "Real const v1 = coarse_quotient(acc, (Real(1) + exponential(-acc)));\nreturn v1;\n");
+  EXPECT_EQ(to_cuda(parse("sqrt(acc)"), true), "Real const v1 = coarse_root(acc);\nreturn v1;\n");
   EXPECT_EQ(to_cuda(parse("normal_cdf(acc)"), true), "Real const v1 = coarse_normal_cdf(acc);\nreturn v1;\n");
   EXPECT_EQ(to_cuda(parse("erf(acc)"), true), to_cuda(parse("erf(acc)")));
 }

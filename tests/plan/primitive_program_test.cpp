@@ -62,6 +62,29 @@ TEST(PrimitiveProgram, RowsAndReductionsToo) {
   EXPECT_EQ(terms, Index{1} << 35);
 }
 
+// x and dy are read once, and the sums of the blocks are combined by a second launch.
+TEST(PrimitiveProgram, GradientsOfRowNormsAreSummedInThePassOverTheRows) {
+  auto const gradient_of = [](Shape const& shape) {
+    RowNormProblem problem;
+    problem.direction = Direction::backward;
+    problem.axis = 1;
+    problem.x = problem.y = problem.dx = describe(f16, shape);
+    problem.weight = problem.dweight = problem.dbias = describe(f16, Shape(shape[1]));
+    problem.statistics = describe(f32, Shape(shape[0], 1));
+    validate(problem);
+    return lower(problem, h200());
+  };
+  PrimitiveProgram const fused = gradient_of(Shape(65536, 1024));
+  ASSERT_EQ(fused.passes.size(), 2u);
+  EXPECT_EQ(fused.passes[0].outputs.size(), 3u);
+  EXPECT_LE(fused.passes[0].bytes, 3.1 * 2 * 65536 * 1024);
+  EXPECT_EQ(fused.passes[1].family, PrimitiveFamily::reduce);
+  EXPECT_EQ(fused.passes[1].parameters.terms, fused.passes[0].blocks);
+  // The sums of a longer row do not fit in registers, and few rows are not worth them.
+  EXPECT_GT(gradient_of(Shape(65536, 16384)).passes.size(), 2u);
+  EXPECT_EQ(gradient_of(Shape(16, 1024)).passes.back().outputs.size(), 1u);
+}
+
 TEST(PrimitiveProgram, RunsAreAsWideAsEveryTensorAllows) {
   AddProblem add{describe(f16, Shape(64, 64)), describe(f32, Shape(64, 64)), describe(f16, Shape(64, 64))};
   auto const width = [&] { return lower(add, h200()).passes[0].parameters.policy.width; };
@@ -83,6 +106,21 @@ TEST(PrimitiveProgram, DropoutsMaskDecidesWhichAxesJoin) {
   EXPECT_EQ(program.passes[0].parameters.policy.kept, 2);  // the batch is separate from the other axes
   auto const dense = describe(f32, Shape(8, 3, 4, 5));
   EXPECT_EQ(lower(DropoutProblem{dense, dense, 0.5, 1}, h200()).passes[0].parameters.policy.kept, 1);
+}
+
+TEST(PrimitiveProgram, InputsThatAreTheSameInAllRunsOfAThreadAreLoadedOnce) {
+  BatchNormProblem problem;
+  problem.x = problem.y = describe(f16, image_layout(TensorFormat::nhwc, 64, 256, 56, 56));
+  problem.statistics = describe(f32, Shape(256));
+  validate(problem);
+  PrimitivePass const pass = lower(problem, h200()).passes.back();
+  ASSERT_EQ(pass.inputs.size(), 4u);
+  EXPECT_EQ(pass.parameters.policy.fixed, 0b1110u);
+  EXPECT_EQ(pass.parameters.policy.unroll, 4);
+  // 96 channels are 12 runs, of which 256 threads are no multiple.
+  problem.x = problem.y = describe(f16, image_layout(TensorFormat::nhwc, 64, 96, 56, 56));
+  problem.statistics = describe(f32, Shape(96));
+  EXPECT_EQ(lower(problem, h200()).passes.back().parameters.policy.fixed, 0u);
 }
 
 TEST(PrimitiveProgram, WindowsThatReachTooFarAreRefusedInASentence) {

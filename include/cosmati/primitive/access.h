@@ -25,32 +25,92 @@ COSMATI_DEVICE Real widened(Element value) {
     return static_cast<Real>(arch::Widen<Element>::of(value));
 }
 
+// The elements of a run as they are in memory; narrow ones share registers.
+template <class Element, int count,
+          bool packed = (sizeof(Element) < 4 && count * static_cast<int>(sizeof(Element)) % 4 == 0)>
+struct RawRun {
+  using Unit = Element;
+  static constexpr int per_unit = 1, units = count;
+  Unit unit[units];
+
+  COSMATI_DEVICE void clear() {
+    COSMATI_UNROLL
+    for (int i = 0; i < units; ++i) unit[i] = Element{};
+  }
+  COSMATI_DEVICE void set(int i, Element value) { unit[i] = value; }
+  COSMATI_DEVICE Element get(int i) const { return unit[i]; }
+};
+template <class Element, int count>
+struct RawRun<Element, count, true> {
+  using Unit = unsigned;
+  static constexpr int bits = 8 * static_cast<int>(sizeof(Element)), per_unit = 32 / bits,
+                       units = count / per_unit;
+  Unit unit[units];
+
+  COSMATI_DEVICE void clear() {
+    COSMATI_UNROLL
+    for (int i = 0; i < units; ++i) unit[i] = 0;
+  }
+  // The run has been cleared.
+  COSMATI_DEVICE void set(int i, Element value) {
+    if constexpr (bits == 16)
+      unit[i / per_unit] |= static_cast<unsigned>(__builtin_bit_cast(unsigned short, value))
+                            << (i % per_unit * bits);
+    else
+      unit[i / per_unit] |= static_cast<unsigned>(__builtin_bit_cast(unsigned char, value))
+                            << (i % per_unit * bits);
+  }
+  COSMATI_DEVICE Element get(int i) const {
+    unsigned const word = unit[i / per_unit] >> (i % per_unit * bits);
+    if constexpr (bits == 16)
+      return __builtin_bit_cast(Element, static_cast<unsigned short>(word));
+    else
+      return __builtin_bit_cast(Element, static_cast<unsigned char>(word));
+  }
+};
+
 // Elements of a compile-time type. `same`: all elements of a run have the same value.
 template <class Element_, bool same = false>
 struct Elements {
   using Element = Element_;
   static constexpr bool random = false;
 
-  template <class Real, int width>
-  COSMATI_DEVICE static void load(PrimitiveParameters const&, PrimitiveTensor const& tensor,
-                                  ContiguousRange run, Real (&to)[width]) {
+  // A thread fetches all its runs before it unpacks the first: a conversion within the branch of a load
+  // would wait for that load before the next one is issued.
+  template <int width>
+  using Raw = RawRun<Element, same ? 1 : width>;
+  template <int width>
+  COSMATI_DEVICE static void fetch(PrimitiveParameters const&, PrimitiveTensor const& tensor,
+                                   ContiguousRange run, Raw<width>& to) {
     Element const* const from = arch::as_global(static_cast<Element const*>(tensor.data)) + run.offset;
-    if constexpr (same) {
-      Real const value = run.count > 0 ? widened<Real>(*from) : Real(0);
-      COSMATI_UNROLL
-      for (int i = 0; i < width; ++i) to[i] = value;
-    } else if (width > 1 && run.count >= width) {
-      constexpr int piece = pieces_of<width>();
-      COSMATI_UNROLL
-      for (int i = 0; i < width; i += piece) {
-        auto const some = arch::load<Vector<Element, piece>>(from + i);
+    if constexpr (!same && width > 1) {
+      if (run.count >= width) {
+        constexpr int per_unit = Raw<width>::per_unit, piece = pieces_of<width>() / per_unit;
         COSMATI_UNROLL
-        for (int j = 0; j < piece; ++j) to[i + j] = widened<Real>(some[j]);
+        for (int i = 0; i < Raw<width>::units; i += piece) {
+          auto const some = arch::load<Vector<typename Raw<width>::Unit, piece>>(from + i * per_unit);
+          COSMATI_UNROLL
+          for (int j = 0; j < piece; ++j) to.unit[i + j] = some[j];
+        }
+        return;
       }
-    } else {
-      COSMATI_UNROLL
-      for (int i = 0; i < width; ++i) to[i] = i < run.count ? widened<Real>(from[i]) : Real(0);
     }
+    to.clear();
+    COSMATI_UNROLL
+    for (int i = 0; i < (same ? 1 : width); ++i)
+      if (i < run.count) to.set(i, from[i]);
+  }
+  template <class Real, int width>
+  COSMATI_DEVICE static void unpack(PrimitiveParameters const&, Raw<width> const& from, Real (&to)[width]) {
+    COSMATI_UNROLL
+    for (int i = 0; i < width; ++i) to[i] = widened<Real>(from.get(same ? 0 : i));
+  }
+  template <class Real, int width>
+  COSMATI_DEVICE static void load(PrimitiveParameters const& params, PrimitiveTensor const& tensor,
+                                  ContiguousRange run, Real (&to)[width]) {
+    Raw<width> raw;
+    fetch<width>(params, tensor, run, raw);
+    unpack(params, raw, to);
   }
 
   template <class Real, int width>
@@ -138,21 +198,35 @@ struct Elements {
   }
 };
 
-// 1 if dropout keeps the element whose number is its offset, otherwise 0.
+// 1 if dropout keeps the element whose number is its offset, otherwise 0. `by_fours`: every run begins at a
+// multiple of four elements and ends at one.
+template <bool by_fours = false>
 struct KeptElements {
   static constexpr bool random = true;
+  template <int width>
+  struct Raw {
+    unsigned long long number;
+  };
+  template <int width>
+  COSMATI_DEVICE static void fetch(PrimitiveParameters const&, PrimitiveTensor const&, ContiguousRange run,
+                                   Raw<width>& to) {
+    to.number = static_cast<unsigned long long>(run.offset);
+  }
   template <class Real, int width>
-  COSMATI_DEVICE static void load(PrimitiveParameters const& params, PrimitiveTensor const&,
-                                  ContiguousRange run, Real (&to)[width]) {
-    auto const number = static_cast<unsigned long long>(run.offset);
-    if (width % 4 == 0 && number % 4 == 0) {
+  COSMATI_DEVICE static void unpack(PrimitiveParameters const& params, Raw<width> const& from,
+                                    Real (&to)[width]) {
+    auto const number = from.number;
+    // word >= threshold, which may be 2^32, by comparing words.
+    bool const all = params.threshold == 0;
+    auto const last = static_cast<unsigned>(params.threshold - 1);
+    auto const kept = [&](unsigned word) { return all || word > last ? Real(1) : Real(0); };
+    if (by_fours || (width % 4 == 0 && number % 4 == 0)) {
       COSMATI_UNROLL
       for (int i = 0; i < width; i += 4) {
         PhiloxBlock const block =
             philox_block(params.seed, params.step, number / 4 + static_cast<unsigned>(i / 4));
         COSMATI_UNROLL
-        for (int j = 0; j < 4 && i + j < width; ++j)
-          to[i + j] = block.word[j] >= params.threshold ? Real(1) : Real(0);
+        for (int j = 0; j < 4 && i + j < width; ++j) to[i + j] = kept(block.word[j]);
       }
       return;
     }
@@ -165,7 +239,7 @@ struct KeptElements {
                             : word == 1 ? block.word[1]
                             : word == 2 ? block.word[2]
                                         : block.word[3];
-      to[i] = bits >= params.threshold ? Real(1) : Real(0);
+      to[i] = kept(bits);
     }
   }
 };

@@ -36,6 +36,7 @@ struct PrimitivePolicy {
   bool whole = false;          // all runs are complete
   bool backwards = false;      // start with the last positions, which the previous pass read last
   WindowPolicy window = {};
+  unsigned fixed = 0;  // bit i: input i is the same in all runs of a thread
 };
 
 // Element (i, j, ...) is at data[i * stride[0] + j * stride[1] + ...], with one stride per axis of the

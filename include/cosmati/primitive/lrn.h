@@ -93,14 +93,18 @@ struct LrnTile {
   template <class Tensor, int many>
   COSMATI_DEVICE void load(PrimitiveTensor const& tensor, Index offset, Index step, int from,
                            Real (&to)[many][width]) const {
+    typename Tensor::template Raw<width> raw[many];
     COSMATI_UNROLL
     for (int i = 0; i < many; ++i) {
       int const c = first + from + i;
-      COSMATI_UNROLL
-      for (int e = 0; e < width; ++e) to[i][e] = 0;
       if (c >= 0 && c < params.classes)
-        Tensor::load(params, tensor, ContiguousRange{offset + (from + i) * step, count}, to[i]);
+        Tensor::template fetch<width>(params, tensor, ContiguousRange{offset + (from + i) * step, count},
+                                      raw[i]);
+      else
+        raw[i].clear();
     }
+    COSMATI_UNROLL
+    for (int i = 0; i < many; ++i) Tensor::unpack(params, raw[i], to[i]);
   }
 
   // Returns k + alpha / size * sum of x[i]^2 over the `size` channels from i on.

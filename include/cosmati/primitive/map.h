@@ -10,28 +10,36 @@ template <class Traits>
 COSMATI_DEVICE void map_block(PrimitiveParameters const& params, unsigned block) {
   using Real = typename Traits::Real;
   constexpr int width = Traits::width;
-  int const axes = Traits::policy(params).kept;
+  PrimitivePolicy const policy = Traits::policy(params);
   auto const first = block * (Traits::threads * Traits::unroll) + static_cast<unsigned>(arch::thread());
-  Real in[Traits::unroll][Traits::inputs][width];  // (run, operand, element)
+  auto const place_of = [&](int u) {
+    return Place(params.axis, policy.kept, first + static_cast<unsigned>(u) * Traits::threads);
+  };
+  auto const exists = [&](int u) {
+    return first + static_cast<unsigned>(u) * Traits::threads < params.positions;
+  };
+  auto const count_of = [&](Place const& place) {
+    return policy.whole ? width : run_count<width>(params.run_extent, place.at[0]);
+  };
+  RawInputs<Traits> raw[Traits::unroll];
   COSMATI_UNROLL
   for (int u = 0; u < Traits::unroll; ++u) {
-    unsigned const position = first + static_cast<unsigned>(u) * Traits::threads;
-    if (position >= params.positions) break;
-    Place const place(params.axis, axes, position);
-    load_inputs<Traits>(
-        params, [&](PrimitiveTensor const& tensor) { return place.offset(tensor.stride); },
-        run_count<width>(params.run_extent, place.at[0]), in[u]);
+    if (!exists(u)) break;
+    Place const place = place_of(u);
+    raw[u].fetch(
+        params, [&](PrimitiveTensor const& tensor) { return place.offset(tensor.stride); }, count_of(place),
+        policy.fixed, u > 0 ? &raw[0] : nullptr);
   }
   COSMATI_UNROLL
   for (int u = 0; u < Traits::unroll; ++u) {
-    unsigned const position = first + static_cast<unsigned>(u) * Traits::threads;
-    if (position >= params.positions) break;
-    Real out[Traits::outputs][width];
-    apply_to_run<typename Traits::Function>(params, in[u], out);
-    Place const place(params.axis, axes, position);
+    if (!exists(u)) break;
+    Real in[Traits::inputs][width], out[Traits::outputs][width];
+    raw[u].unpack(params, in);
+    apply_to_run<typename Traits::Function>(params, in, out);
+    Place const place = place_of(u);
     store_outputs<Traits>(
-        params, [&](PrimitiveTensor const& tensor) { return place.offset(tensor.stride); },
-        run_count<width>(params.run_extent, place.at[0]), out);
+        params, [&](PrimitiveTensor const& tensor) { return place.offset(tensor.stride); }, count_of(place),
+        out);
   }
 }
 

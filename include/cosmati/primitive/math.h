@@ -46,9 +46,10 @@ COSMATI_DEVICE double erfc(double x) { return ::erfc(x); }
 // (1 + erf(x / sqrt(2))) / 2 for 16-bit results: relative error up to 8e-6 for |x| < 13. The tail of a normal
 // distribution beyond |x| is exp(-x^2 / 2) t times a polynomial in t = 1 / (1 + 0.3 |x|).
 COSMATI_DEVICE float coarse_normal_cdf(float x) {
-  float t, power;
+  float t;
   asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(t) : "f"(fmaf(fabsf(x), 0.3f, 1.0f)));
-  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(power) : "f"(x * (x * -0.72134752044448171f)));
+  // Written as the density of the distribution is in formulas, which then share the exponential.
+  float const power = exponential(-0.5f * x * x);
   float sum = -0.07750772530606694f;
   sum = fmaf(sum, t, 0.21727066218851288f);
   sum = fmaf(sum, t, -0.018357855888572125f);
@@ -57,6 +58,17 @@ COSMATI_DEVICE float coarse_normal_cdf(float x) {
   sum = fmaf(sum, t, 0.12009226953864166f);
   float const tail = sum * t * power;
   return x < 0.0f ? tail : 1.0f - tail;
+}
+// For 16-bit results, without the branches of the exact operations: relative errors up to 2^-22.
+COSMATI_DEVICE float coarse_quotient(float a, float b) {
+  float result;
+  asm("div.full.f32 %0, %1, %2;" : "=f"(result) : "f"(a), "f"(b));
+  return result;
+}
+COSMATI_DEVICE float coarse_root(float x) {
+  float result;
+  asm("sqrt.approx.f32 %0, %1;" : "=f"(result) : "f"(x));
+  return result;
 }
 COSMATI_DEVICE float coarse_gelu(float x) { return x * coarse_normal_cdf(x); }
 // The larger of two numbers; b if a is NaN.

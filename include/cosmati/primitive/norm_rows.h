@@ -1,144 +1,82 @@
 // Layer and RMS normalization of rows, and their gradients. A row that fits in the registers of its threads
 // is read once; sums are over a thread's runs, then lanes, then warps, always in the same order.
 #pragma once
-#include "cosmati/primitive/norm_operation.h"
-#include "cosmati/primitive/reduce.h"
+#include "cosmati/primitive/norm_access.h"
 
 namespace cosmati {
 
 template <class Traits>
-struct NormShared {
-  typename Traits::Real value[2][Traits::threads / 32];
-};
-
-template <class Traits>
-struct NormKernel {
-  using Real = typename Traits::Real;
+struct NormKernel : NormAccess<Traits> {
+  using Access = NormAccess<Traits>;
+  using Access::params, Access::policy, Access::team;
+  using Access::place_of, Access::place_near, Access::join, Access::joined, Access::sum_of;
+  using Access::read_at, Access::write_at, Access::has, Access::centered;
+  using typename Access::Real, typename Access::Shared;
+  template <int i>
+  using Input = typename Access::template Input<i>;
+  template <int i>
+  using Raw = typename Access::template Raw<i>;
   static constexpr int width = Traits::width, cached = Traits::cached;
   static constexpr int loaded = cached > 0 ? cached : Traits::unroll;
+  // Resident blocks of a multiprocessor: three if a thread keeps 32 elements of 16 bits.
+  static constexpr int blocks =
+      sizeof(Raw<0>) == 2 * width && width * cached <= 32 && sizeof(Real) == 4 ? 3 : 1;
 
-  PrimitiveParameters const& params;
-  PrimitivePolicy const policy;
-  Team const team;
-  NormShared<Traits>& shared;
   Place const kept;
   bool const exists;
-  // x, and dy * weight of gradients; elements that do not exist are 0.
+  // x, and dy * weight of gradients.
   Real value[2][loaded][width];
   int counts[loaded];
   // The mean is mean + correction: the rounding error of a large mean exceeds the deviations.
   Real mean = 0, correction = 0, inverse = 0;
 
-  COSMATI_DEVICE NormKernel(PrimitiveParameters const& all, Team const& mine, NormShared<Traits>& memory,
+  COSMATI_DEVICE NormKernel(PrimitiveParameters const& all, Team const& mine, Shared& memory,
                             unsigned position)
-      : params(all),
-        policy(Traits::policy(all)),
-        team(mine),
-        shared(memory),
-        kept(all.axis, policy.kept, position < all.positions ? position : 0),
+      : Access(all, mine, memory),
+        kept(this->row_at(position < all.positions ? position : 0)),
         exists(position < all.positions) {}
 
-  COSMATI_DEVICE bool has(int bit) const { return (policy.operation & bit) != 0; }
-  COSMATI_DEVICE bool centered() const { return !has(NormOperation::rms); }
   COSMATI_DEVICE unsigned run_of(unsigned first, int u) const {
     return first + static_cast<unsigned>(u * team.along);
   }
-
-  template <int i>
-  COSMATI_DEVICE void read(Place const& place, int count, Real (&to)[width]) const {
-    using Access = typename AccessAt<i, typename Traits::Inputs>::type;
-    PrimitiveTensor const& tensor = params.tensor[i];
-    Access::load(params, tensor, ContiguousRange{offset(tensor, place), count}, to);
-  }
-  // Loads the input whose number depends on the operation.
-  template <int i = 0>
-  COSMATI_DEVICE void read_at(int number, Place const& place, int count, Real (&to)[width]) const {
-    if constexpr (i < Traits::Inputs::size && i < 5) {
-      if (number == i)
-        read<i>(place, count, to);
-      else
-        read_at<i + 1>(number, place, count, to);
-    }
-  }
-  template <int i = 0>
-  COSMATI_DEVICE void write_at(int number, Place const& place, int count, Real const (&from)[width]) const {
-    if constexpr (i < Traits::Outputs::size && i < 3) {
-      if (number != i) return write_at<i + 1>(number, place, count, from);
-      using Access = typename AccessAt<i, typename Traits::Outputs>::type;
-      PrimitiveTensor const& tensor = params.tensor[primitive_inputs + i];
-      Access::store(tensor, ContiguousRange{offset(tensor, place), count}, from);
-    }
-  }
-  COSMATI_DEVICE Index offset(PrimitiveTensor const& tensor, Place const& place) const {
-    return kept.offset(tensor.stride) + place.offset(tensor.stride + policy.kept);
-  }
-  COSMATI_DEVICE Place place_of(unsigned run) const {
-    return Place(params.axis + policy.kept, policy.terms, run);
-  }
-  COSMATI_DEVICE Place start() const { return place_of(0); }
+  // Whether element e of run u exists; the run has at least one element.
+  COSMATI_DEVICE bool has_element(int u, int e) const { return policy.whole || e < counts[u]; }
+  COSMATI_DEVICE int count_of(int u) const { return policy.whole ? width : counts[u]; }
 
   COSMATI_DEVICE void load(unsigned first) {
+    Raw<0> x[loaded];
+    constexpr int second = Traits::Inputs::size > 1 ? 1 : 0;
+    Raw<second> dy[loaded];
     COSMATI_UNROLL
     for (int u = 0; u < loaded; ++u) {
       unsigned const run = run_of(first, u);
-      counts[u] = 0;
-      COSMATI_UNROLL
-      for (int e = 0; e < width; ++e) value[0][u][e] = value[1][u][e] = Real(0);
-      if (!exists || run >= params.terms) continue;
-      Place const place = place_of(run);
-      counts[u] = policy.whole ? width : run_count<width>(params.run_extent, place.at[0]);
-      read<0>(place, counts[u], value[0][u]);
-      if constexpr (Traits::Inputs::size > 1) {
-        if (has(NormOperation::gradient)) read<1>(place, counts[u], value[1][u]);
-      }
+      Place const place = place_near(run);
+      counts[u] = run >= params.terms ? 0
+                  : policy.whole      ? width
+                                      : run_count<width>(params.run_extent, place.at[0]);
+      this->template fetch<0>(kept, place, count_of(u), x[u]);
+      if (has(NormOperation::gradient)) this->template fetch<second>(kept, place, count_of(u), dy[u]);
     }
-    if (!has(NormOperation::gradient) || !has(NormOperation::weight)) return;
     COSMATI_UNROLL
     for (int u = 0; u < loaded; ++u) {
-      if (counts[u] == 0) continue;
+      Input<0>::unpack(params, x[u], value[0][u]);
+      if (!has(NormOperation::gradient)) continue;
+      Input<second>::unpack(params, dy[u], value[1][u]);
+      if (!has(NormOperation::weight)) continue;
       Real weight[width];
-      read_at(centered() ? 4 : 3, place_of(run_of(first, u)), counts[u], weight);
+      read_at(centered() ? 4 : 3, kept, place_near(run_of(first, u)), count_of(u), weight);
       COSMATI_UNROLL
-      for (int e = 0; e < width; ++e)
-        if (e < counts[u]) value[1][u][e] *= weight[e];
+      for (int e = 0; e < width; ++e) value[1][u][e] *= weight[e];
     }
-  }
-
-  // Sums over the threads of the row; every thread receives the results.
-  template <int values>
-  COSMATI_DEVICE void join(Real (&sum)[values]) const {
-    int const lanes = team.along < 32 ? team.along : 32, warps = team.along / 32;
-    COSMATI_UNROLL
-    for (int lane = lanes / 2; lane > 0; lane /= 2) {
-      COSMATI_UNROLL
-      for (int v = 0; v < values; ++v) sum[v] += arch::exchange(sum[v], lane);
-    }
-    if (warps <= 1) return;
-    int const warp = arch::thread() / 32, first = warp / warps * warps;
-    arch::block_barrier();  // the previous sums have been read
-    if (arch::thread() % 32 == 0) {
-      COSMATI_UNROLL
-      for (int v = 0; v < values; ++v) shared.value[v][warp] = sum[v];
-    }
-    arch::block_barrier();
-    COSMATI_UNROLL
-    for (int v = 0; v < values; ++v) {
-      sum[v] = shared.value[v][first];
-      for (int i = 1; i < warps; ++i) sum[v] += shared.value[v][first + i];
-    }
-  }
-  COSMATI_DEVICE Real joined(Real own) const {
-    Real sum[1] = {own};
-    join(sum);
-    return sum[0];
   }
 
   COSMATI_DEVICE Real sum_of_elements() const {
     Real sums[width] = {};
     COSMATI_UNROLL
     for (int u = 0; u < loaded; ++u) {
+      if (counts[u] == 0) continue;
       COSMATI_UNROLL
-      for (int e = 0; e < width; ++e) sums[e] += value[0][u][e];
+      for (int e = 0; e < width; ++e) sums[e] += has_element(u, e) ? value[0][u][e] : Real(0);
     }
     return sum_of(sums);
   }
@@ -147,36 +85,31 @@ struct NormKernel {
     Real sums[width] = {};
     COSMATI_UNROLL
     for (int u = 0; u < loaded; ++u) {
+      if (counts[u] == 0) continue;
       COSMATI_UNROLL
       for (int e = 0; e < width; ++e) {
-        Real const difference = e < counts[u] ? value[0][u][e] - center : Real(0);
+        Real const difference = has_element(u, e) ? value[0][u][e] - center : Real(0);
         sums[e] += difference * difference;
       }
     }
     return sum_of(sums);
   }
-  // Sums the differences from the mean and their squares.
-  COSMATI_DEVICE void add_differences(Real (&sum)[2]) const {
+  // Replaces the elements by their differences from the mean; sums these and their squares.
+  COSMATI_DEVICE void add_differences(Real (&sum)[2]) {
     Real sums[width] = {}, squares[width] = {};
     COSMATI_UNROLL
     for (int u = 0; u < loaded; ++u) {
+      if (counts[u] == 0) continue;
       COSMATI_UNROLL
       for (int e = 0; e < width; ++e) {
-        Real const difference = e < counts[u] ? value[0][u][e] - mean : Real(0);
+        Real& difference = value[0][u][e];
+        difference = has_element(u, e) ? difference - mean : Real(0);
         sums[e] += difference;
         squares[e] += difference * difference;
       }
     }
     sum[0] = sum_of(sums);
     sum[1] = sum_of(squares);
-  }
-  COSMATI_DEVICE static Real sum_of(Real (&sums)[width]) {
-    COSMATI_UNROLL
-    for (int half = width / 2; half > 0; half /= 2) {
-      COSMATI_UNROLL
-      for (int e = 0; e < half; ++e) sums[e] += sums[e + half];
-    }
-    return sums[0];
   }
 
   // Mean and inverse of a row that is not kept: merges the moments of each thread's share by their means.
@@ -233,45 +166,51 @@ struct NormKernel {
     Real one[width];
     COSMATI_UNROLL
     for (int e = 0; e < width; ++e) one[e] = mean + correction;
-    if (centered()) write_at(1, start(), 1, one);
+    if (centered()) write_at(1, kept, place_of(0), 1, one);
     COSMATI_UNROLL
     for (int e = 0; e < width; ++e) one[e] = inverse;
-    write_at(centered() ? 2 : 1, start(), 1, one);
+    write_at(centered() ? 2 : 1, kept, place_of(0), 1, one);
   }
 
+  // Weight and bias of four runs are in flight together.
   COSMATI_DEVICE void write(unsigned first) const {
     COSMATI_UNROLL
-    for (int u = 0; u < loaded; ++u) {
-      if (counts[u] == 0) continue;
-      Place const place = place_of(run_of(first, u));
+    for (int u = 0; u < loaded; u += 4) write_some<(loaded < 4 ? loaded : 4)>(first, u);
+  }
+  template <int some>
+  COSMATI_DEVICE void write_some(unsigned first, int from) const {
+    constexpr int inputs = Traits::Inputs::size, one = inputs > 1 ? 1 : 0, two = inputs > 2 ? 2 : 0;
+    Raw<one> parameter_one[some];
+    Raw<two> parameter_two[some];
+    bool const weight = has(NormOperation::weight), bias = has(NormOperation::bias);
+    COSMATI_UNROLL
+    for (int i = 0; i < some && from + i < loaded; ++i) {
+      int const count = count_of(from + i);
+      Place const place = place_near(run_of(first, from + i));
+      if (one == 1 && (weight || bias)) this->template fetch<one>(kept, place, count, parameter_one[i]);
+      if (two == 2 && weight && bias) this->template fetch<two>(kept, place, count, parameter_two[i]);
+    }
+    // The mean has been subtracted from elements that are kept.
+    Real const shift = correction * inverse, center = cached > 0 ? Real(0) : mean;
+    COSMATI_UNROLL
+    for (int i = 0; i < some && from + i < loaded; ++i) {
+      int const u = from + i;
+      if (!exists || counts[u] == 0) continue;
       Real out[width], parameter[width];
       COSMATI_UNROLL
-      for (int e = 0; e < width; ++e) out[e] = (value[0][u][e] - mean - correction) * inverse;
-      if (has(NormOperation::weight)) {
-        read_at(1, place, counts[u], parameter);
+      for (int e = 0; e < width; ++e) out[e] = (value[0][u][e] - center) * inverse - shift;
+      if (one == 1 && (weight || bias)) {
+        Input<one>::unpack(params, parameter_one[i], parameter);
         COSMATI_UNROLL
-        for (int e = 0; e < width; ++e)
-          if (e < counts[u]) out[e] *= parameter[e];
+        for (int e = 0; e < width; ++e) out[e] = weight ? out[e] * parameter[e] : out[e] + parameter[e];
       }
-      if (has(NormOperation::bias)) {
-        read_at(has(NormOperation::weight) ? 2 : 1, place, counts[u], parameter);
+      if (two == 2 && weight && bias) {
+        Input<two>::unpack(params, parameter_two[i], parameter);
         COSMATI_UNROLL
-        for (int e = 0; e < width; ++e)
-          if (e < counts[u]) out[e] += parameter[e];
+        for (int e = 0; e < width; ++e) out[e] += parameter[e];
       }
-      write_at(0, place, policy.whole ? width : counts[u], out);
+      write_at(0, kept, place_of(run_of(first, u)), count_of(u), out);
     }
-  }
-
-  COSMATI_DEVICE void read_statistics() {
-    if (!exists) return;
-    Real one[width];
-    if (centered()) {
-      read_at(2, start(), 1, one);
-      mean = one[0];
-    }
-    read_at(centered() ? 3 : 2, start(), 1, one);
-    inverse = one[0];
   }
 
   COSMATI_DEVICE Real normalized(int u, int e) const { return (value[0][u][e] - mean) * inverse; }
@@ -281,9 +220,10 @@ struct NormKernel {
     Real sums[width] = {}, with_u[width] = {};
     COSMATI_UNROLL
     for (int u = 0; u < loaded; ++u) {
+      if (counts[u] == 0) continue;
       COSMATI_UNROLL
       for (int e = 0; e < width; ++e) {
-        if (e >= counts[u]) continue;
+        if (!has_element(u, e)) continue;
         if (centered()) sums[e] += value[1][u][e];
         with_u[e] += value[1][u][e] * normalized(u, e);
       }
@@ -295,12 +235,12 @@ struct NormKernel {
   COSMATI_DEVICE void write_gradient(unsigned first, Real const (&means)[2]) const {
     COSMATI_UNROLL
     for (int u = 0; u < loaded; ++u) {
-      if (counts[u] == 0) continue;
+      if (!exists || counts[u] == 0) continue;
       Real out[width];
       COSMATI_UNROLL
       for (int e = 0; e < width; ++e)
         out[e] = inverse * (value[1][u][e] - means[0] - normalized(u, e) * means[1]);
-      write_at(0, place_of(run_of(first, u)), policy.whole ? width : counts[u], out);
+      write_at(0, kept, place_of(run_of(first, u)), count_of(u), out);
     }
   }
 
@@ -319,7 +259,7 @@ struct NormKernel {
       }
       return;
     }
-    read_statistics();
+    this->read_statistics(kept, mean, inverse);
     Real sum[2] = {};
     for (unsigned i = begin; i < (cached > 0 ? begin + 1 : params.terms); i += step) {
       load(i);
@@ -341,7 +281,7 @@ struct NormKernel {
 
 // The terms are the row. Grid: ceil(positions / across) blocks.
 template <class Traits>
-COSMATI_KERNEL(Traits::threads, 1)
+COSMATI_KERNEL(Traits::threads, NormKernel<Traits>::blocks)
 norm_row_kernel(COSMATI_PARAMETER PrimitiveParameters params) {
   Team const team(Traits::policy(params), Traits::threads);
   unsigned const position = static_cast<unsigned>(arch::block_x()) * static_cast<unsigned>(team.across) +

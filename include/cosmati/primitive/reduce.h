@@ -143,6 +143,7 @@ struct ReduceShared {
 template <bool all, class Traits, int values>
 COSMATI_DEVICE void reduce_runs(PrimitiveParameters const& params, Team const& team, Place const& kept,
                                 int across_count, unsigned begin, unsigned count, unsigned i,
+                                RawInputs<Traits> const& first,
                                 Partial<typename Traits::Real, values> (&partial)[results_of<Traits>]) {
   using Real = typename Traits::Real;
   constexpr int width = Traits::width, results = results_of<Traits>, unroll = Traits::unroll;
@@ -150,7 +151,7 @@ COSMATI_DEVICE void reduce_runs(PrimitiveParameters const& params, Team const& t
   constexpr int elements = width / results;  // of a run, for each result
   PrimitivePolicy const policy = Traits::policy(params);
   auto const members = static_cast<unsigned>(team.along);
-  Real in[unroll][Traits::inputs][width];
+  RawInputs<Traits> raw[unroll];
   int run_counts[unroll] = {};
   COSMATI_UNROLL
   for (int u = 0; u < unroll; ++u) {
@@ -160,13 +161,17 @@ COSMATI_DEVICE void reduce_runs(PrimitiveParameters const& params, Team const& t
     run_counts[u] = all                    ? width
                     : policy.runs_of_terms ? run_count<width>(params.run_extent, place.at[0])
                                            : across_count;
-    load_inputs<Traits>(
+    raw[u].fetch(
         params,
         [&](PrimitiveTensor const& tensor) {
           return kept.offset(tensor.stride) + place.offset(tensor.stride + policy.kept);
         },
-        run_counts[u], in[u]);
+        run_counts[u], policy.fixed, &first);
   }
+  Real in[unroll][Traits::inputs][width];
+  COSMATI_UNROLL
+  for (int u = 0; u < unroll; ++u)
+    if (run_counts[u] > 0) raw[u].unpack(params, in[u]);
   bool there[results][unroll * elements];
   Real term[results][unroll * elements][from_function];
   COSMATI_UNROLL
@@ -215,11 +220,17 @@ reduce_kernel(COSMATI_PARAMETER PrimitiveParameters params) {
   COSMATI_UNROLL
   for (int r = 0; r < results; ++r) partial[r].clear(policy.operation);
   auto const members = static_cast<unsigned>(team.along);
+  // Inputs that do not vary along the terms are loaded once.
+  RawInputs<Traits> first;
+  if (policy.fixed != 0 && count > 0)
+    first.fetch(
+        params, [&](PrimitiveTensor const& tensor) { return kept.offset(tensor.stride); },
+        policy.runs_of_terms ? width : across_count);
   for (unsigned i = static_cast<unsigned>(team.member); i < count; i += members * unroll) {
     if (policy.whole && i + (unroll - 1) * members < count)
-      reduce_runs<true, Traits>(params, team, kept, across_count, begin, count, i, partial);
+      reduce_runs<true, Traits>(params, team, kept, across_count, begin, count, i, first, partial);
     else
-      reduce_runs<false, Traits>(params, team, kept, across_count, begin, count, i, partial);
+      reduce_runs<false, Traits>(params, team, kept, across_count, begin, count, i, first, partial);
   }
 
   for (int half = team.along / 2; half > 0; half /= 2) {

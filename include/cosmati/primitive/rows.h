@@ -39,25 +39,32 @@ struct RowKernel : RowTotals<Traits> {
   COSMATI_DEVICE void load(unsigned first) {
     Real const absent = exponentials() ? lowest<Real>() : Real(0);
     auto const score_scale = static_cast<Real>(params.scalar[0]);
+    RawInputs<Traits> raw[loaded];
     COSMATI_UNROLL
     for (int u = 0; u < loaded; ++u) {
       unsigned const run = first + static_cast<unsigned>(u * members);
       counts[u] = 0;
+      if (!exists || run >= params.terms) continue;
+      counts[u] = policy.whole           ? width
+                  : policy.runs_of_terms ? run_count<width>(params.run_extent, run)
+                                         : across_count;
+      raw[u].fetch(
+          params, [&](PrimitiveTensor const& tensor) { return offset(tensor, run); },
+          policy.whole ? width : counts[u]);
+    }
+    COSMATI_UNROLL
+    for (int u = 0; u < loaded; ++u) {
       COSMATI_UNROLL
       for (int i = 0; i < inputs; ++i) {
         COSMATI_UNROLL
         for (int e = 0; e < width; ++e) in[u][i][e] = absent;
       }
-      if (!exists || run >= params.terms) continue;
-      counts[u] = policy.whole           ? width
-                  : policy.runs_of_terms ? run_count<width>(params.run_extent, run)
-                                         : across_count;
-      load_inputs<Traits>(
-          params, [&](PrimitiveTensor const& tensor) { return offset(tensor, run); }, counts[u], in[u]);
+      if (counts[u] == 0) continue;
+      raw[u].unpack(params, in[u]);
       COSMATI_UNROLL
       for (int e = 0; e < width; ++e) {
         if (is_loss()) in[u][0][e] *= score_scale;
-        if (exponentials() && e >= counts[u]) in[u][0][e] = absent;
+        if (exponentials() && !policy.whole && e >= counts[u]) in[u][0][e] = absent;
       }
     }
   }

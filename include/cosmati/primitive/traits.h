@@ -57,15 +57,46 @@ COSMATI_DEVICE int run_count(Index extent, unsigned run) {
   return left < width ? static_cast<int>(left) : width;
 }
 
+// One run of each input from number i on, as they are in memory.
+template <class Traits, int i = 0, bool exists = (i < Traits::inputs)>
+struct RawInputs {
+  using Access = typename AccessAt<i, typename Traits::Inputs>::type;
+  typename Access::template Raw<Traits::width> own;
+  RawInputs<Traits, i + 1> rest;
+
+  // The run of each input begins at offset_of(tensor). Inputs whose bit of `fixed` is set are those of
+  // `first`, unless that is null.
+  template <class OffsetOf>
+  COSMATI_DEVICE void fetch(PrimitiveParameters const& params, OffsetOf const& offset_of, int count,
+                            unsigned fixed = 0, RawInputs const* first = nullptr) {
+    if (first != nullptr && (fixed >> i & 1) != 0)
+      own = first->own;
+    else
+      Access::template fetch<Traits::width>(params, params.tensor[i],
+                                            ContiguousRange{offset_of(params.tensor[i]), count}, own);
+    rest.fetch(params, offset_of, count, fixed, first == nullptr ? nullptr : &first->rest);
+  }
+  COSMATI_DEVICE void unpack(PrimitiveParameters const& params,
+                             typename Traits::Real (&in)[Traits::inputs][Traits::width]) const {
+    Access::unpack(params, own, in[i]);
+    rest.unpack(params, in);
+  }
+};
+template <class Traits, int i>
+struct RawInputs<Traits, i, false> {
+  template <class OffsetOf>
+  COSMATI_DEVICE void fetch(PrimitiveParameters const&, OffsetOf const&, int, unsigned, RawInputs const*) {}
+  COSMATI_DEVICE void unpack(PrimitiveParameters const&,
+                             typename Traits::Real (&)[Traits::inputs][Traits::width]) const {}
+};
+
 // Loads the run of every input, which begins at offset_of(tensor).
-template <class Traits, int i = 0, class OffsetOf>
+template <class Traits, class OffsetOf>
 COSMATI_DEVICE void load_inputs(PrimitiveParameters const& params, OffsetOf const& offset_of, int count,
                                 typename Traits::Real (&in)[Traits::inputs][Traits::width]) {
-  if constexpr (i < Traits::inputs) {
-    using Access = typename AccessAt<i, typename Traits::Inputs>::type;
-    Access::load(params, params.tensor[i], ContiguousRange{offset_of(params.tensor[i]), count}, in[i]);
-    load_inputs<Traits, i + 1>(params, offset_of, count, in);
-  }
+  RawInputs<Traits> raw;
+  raw.fetch(params, offset_of, count);
+  raw.unpack(params, in);
 }
 
 template <class Traits, int i = 0, class OffsetOf, int width>

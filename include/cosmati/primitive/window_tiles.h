@@ -49,20 +49,30 @@ struct WindowTile {
   template <class Image>
   COSMATI_DEVICE void load(PrimitiveTensor const& x, Index offset, Real (&taps)[rows][span]) const {
     WindowSide const &side0 = params.window[0], &side1 = params.window[1];
-    constexpr int run = of_columns ? piece : width;
+    constexpr int run = of_columns ? piece : width, runs = span / run;
+    typename Image::template Raw<run> raw[rows][runs];
     COSMATI_UNROLL
     for (int r = 0; r < rows; ++r) {
       Index const line = offset + (first_row() + r) * side0.tap_step;
       COSMATI_UNROLL
-      for (int i = 0; i < span; i += run) {
-        int const w = first_column() + (of_columns ? i - lead : i / width);
-        Real some[run] = {};
+      for (int i = 0; i < runs; ++i) {
+        int const w = first_column() + (of_columns ? i * run - lead : i);
         // A run of columns is entirely inside or outside the image, since the image's width is a multiple of
         // a run.
         if (has_row(r) && ((!padded && !of_columns) || (w >= 0 && w < side1.image)))
-          Image::load(params, x, ContiguousRange{line + w * side1.tap_step, run}, some);
+          Image::template fetch<run>(params, x, ContiguousRange{line + w * side1.tap_step, run}, raw[r][i]);
+        else
+          raw[r][i].clear();
+      }
+    }
+    COSMATI_UNROLL
+    for (int r = 0; r < rows; ++r) {
+      COSMATI_UNROLL
+      for (int i = 0; i < runs; ++i) {
+        Real some[run];
+        Image::unpack(params, raw[r][i], some);
         COSMATI_UNROLL
-        for (int e = 0; e < run; ++e) taps[r][i + e] = some[e];
+        for (int e = 0; e < run; ++e) taps[r][i * run + e] = some[e];
       }
     }
   }

@@ -201,7 +201,10 @@ void fill_space(PrimitivePass& pass, CollapsedSpace const& space, std::vector<St
       PrimitiveTensor& tensor = p.tensor[static_cast<std::size_t>(first) + i];
       tensor.type = from[i].description.type;
       if (from[i].binding.mask) tensor.run_stride = -1;  // marks a mask for the emulator
-      to.push_back({from[i].binding, tensor.type, width > 1 && tensor.run_stride == 0});
+      bool const by_fours =
+          from[i].binding.mask && width % 4 == 0 && p.run_extent % 4 == 0 && from[i].binding.first % 4 == 0 &&
+          std::all_of(tensor.stride, tensor.stride + d, [](Index stride) { return stride % 4 == 0; });
+      to.push_back({from[i].binding, tensor.type, width > 1 && tensor.run_stride == 0, by_fours});
     }
   };
   add(inputs, pass.inputs, 0);

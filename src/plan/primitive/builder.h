@@ -104,6 +104,9 @@ struct Reduction {
   std::vector<StridedTensor> inputs, outputs;
 };
 void add_reduction(PrimitiveProgram& program, Reduction const& reduction, PrimitiveTarget const& target);
+// The same in one launch, for partial results: at most a few thousand terms.
+void add_joining_reduction(PrimitiveProgram& program, Reduction const& reduction,
+                           PrimitiveTarget const& target);
 
 // Reserves workspace; returns its offset in bytes, a multiple of 256.
 std::size_t reserve(PrimitiveProgram& program, Index elements, DataType type);

@@ -12,7 +12,7 @@ namespace cosmati::plan {
 namespace {
 
 std::string access_text(PassTensor const& tensor) {
-  if (tensor.binding.mask) return "KeptElements";
+  if (tensor.binding.mask) return fmt::format("KeptElements<{}>", tensor.by_fours);
   return fmt::format("Elements<{}, {}>", name_of(tensor.type), tensor.same);
 }
 
@@ -68,10 +68,16 @@ bool is_norm(PrimitivePass const& pass) {
          (pass.parameters.policy.operation & NormOperation::norm) != 0;
 }
 
+bool is_norm_with_sums(PrimitivePass const& pass) {
+  return is_norm(pass) &&
+         (pass.parameters.policy.operation & (NormOperation::sums_weight | NormOperation::sums_bias)) != 0;
+}
+
 char const* header_of(PrimitivePass const& pass) {
   constexpr char const* names[] = {"map",     "transpose", "reduce", "rows",
                                    "windows", "lrn",       "gather", "channels"};
   if (pass.family == PrimitiveFamily::windows && is_tiled(pass)) return "window_tiles";
+  if (is_norm_with_sums(pass)) return "norm_gradient";
   if (is_norm(pass)) return "norm_rows";
   if (pass.family == PrimitiveFamily::rows && pass.parameters.policy.cluster > 1) return "row_clusters";
   return names[static_cast<int>(pass.family)];
@@ -80,7 +86,9 @@ char const* header_of(PrimitivePass const& pass) {
 std::string entry_of(PrimitivePass const& pass) {
   constexpr char const* names[] = {"map",    "transpose", "reduce", "row",
                                    "window", "lrn",       "gather", "channels"};
-  std::string name = is_norm(pass) ? "norm_row" : names[static_cast<int>(pass.family)];
+  std::string name = is_norm_with_sums(pass) ? "norm_gradient"
+                     : is_norm(pass)         ? "norm_row"
+                                             : names[static_cast<int>(pass.family)];
   if (is_tiled(pass)) name += "_tile";
   if (!pass.members.empty()) name += "_group";
   if (pass.parameters.policy.cluster > 1) name += "_cluster";

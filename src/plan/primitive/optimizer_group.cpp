@@ -54,6 +54,7 @@ PrimitiveProgram lower(OptimizerGroupProblem const& problem, PrimitiveTarget con
         program.passes.push_back(std::move(pass));
       } else {
         group->members.push_back(member);
+        group->parameters.policy.whole = group->parameters.policy.whole && pass.parameters.policy.whole;
         group->blocks += member.blocks;
         group->bytes += pass.bytes;
       }

@@ -56,16 +56,17 @@ std::string to_string(PrimitiveProgram const& program) {
 }
 
 std::string initializer(PrimitivePolicy const& p) {
+  std::string const fixed = p.fixed == 0 ? "" : fmt::format(", .fixed = {}", p.fixed);
   return fmt::format(
       ".threads = {}, .width = {}, .unroll = {}, .kept = {}, .terms = {}, .along = {}, .runs_of_terms = {}, "
       ".cached = {}, "
       ".packed = {}, "
       ".operation = {}, .indices = {}, .columns_axis = {}, .cluster = {}, .whole = {}, "
-      ".backwards = {}, .window = {{{}, {}, {}, {}, {}, {}, {}}}",
+      ".backwards = {}, .window = {{{}, {}, {}, {}, {}, {}, {}}}{}",
       p.threads, p.width, p.unroll, p.kept, p.terms, p.along, p.runs_of_terms, p.cached, p.packed,
       p.operation, p.indices, p.columns_axis, p.cluster, p.whole, p.backwards, p.window.rows,
       p.window.columns, p.window.down, p.window.along, p.window.pad, p.window.padded,
-      p.window.runs_of_columns);
+      p.window.runs_of_columns, fixed);
 }
 
 }  // namespace cosmati::plan

@@ -40,7 +40,8 @@ struct PrimitiveFunction {
 struct PassTensor {
   Binding binding;
   DataType type = DataType::f32;
-  bool same = false;  // all elements of a run are the same
+  bool same = false;      // all elements of a run are the same
+  bool by_fours = false;  // of a mask: runs are whole blocks of four elements
 };
 
 // One of several tensors that share a launch: the offset of its arguments from those of the first tensor.

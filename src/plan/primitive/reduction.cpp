@@ -78,9 +78,16 @@ PrimitivePass pass_of(Stage const& stage, int width, bool of_terms, PrimitiveTar
   pass.real = real;
   fill_space(pass, stage.space, stage.inputs, stage.outputs, width, of_terms);
   PrimitiveParameters& p = pass.parameters;
+  // Inputs that are the same for all terms are loaded once.
   int bytes = 0;
-  for (StridedTensor const& tensor : stage.inputs) bytes += width * size_of(tensor.description.type);
-  p.policy.unroll = target.emulated ? 2 : bytes >= 32 ? 2 : 4;
+  for (std::size_t i = 0; i < stage.inputs.size(); ++i) {
+    Index const* const steps = p.tensor[i].stride + p.policy.kept;
+    if (std::all_of(steps, steps + p.policy.terms, [](Index step) { return step == 0; }))
+      p.policy.fixed |= 1u << i;
+    else
+      bytes += width * size_of(stage.inputs[i].description.type);
+  }
+  p.policy.unroll = target.emulated ? 2 : bytes >= 32 && p.policy.fixed == 0 ? 2 : 4;
   p.policy.operation = stage.combine;
   p.policy.whole = p.run_extent % width == 0;
   pass.function = function_of(stage.terms, names_of(stage.inputs),
@@ -102,6 +109,19 @@ void size_launch(PrimitivePass& pass, Shares const& shares, PrimitiveTarget cons
   pass.shared_bytes =
       results * values * static_cast<int>(threads) * (target.emulated ? 8 : size_of(pass.real));
   finish(pass, space);
+}
+
+// Adds the pass that combines the values of `parts` parts.
+void add_join(PrimitiveProgram& program, Stage const& last, Index parts, PrimitiveTarget const& target,
+              DataType real) {
+  PrimitivePass join = pass_of(last, 1, false, target, real);
+  // Eight adjacent results fill a memory sector; with many parts that is enough.
+  unsigned const across = std::clamp(power_of_two_from(join.parameters.positions), 1u, parts > 64 ? 8u : 32u);
+  size_launch(
+      join,
+      {static_cast<int>(std::min(threads / across, power_of_two_from(static_cast<unsigned>(parts)))), 1},
+      target, last.space);
+  program.passes.push_back(std::move(join));
 }
 
 // How the terms of a reduction are divided into launches: one, or parts of the slowest axis.
@@ -202,17 +222,7 @@ void add_partials_and_join(PrimitiveProgram& program, Stage const& stage, Parts 
     size_launch(one, shares, target, piece.space);
     program.passes.push_back(std::move(one));
   }
-  Stage const last = stage_of_join(stage, first, whole_parts, positions);
-  PrimitivePass join = pass_of(last, 1, false, target, real);
-  // Eight adjacent results fill a memory sector; with many parts that is enough.
-  unsigned const across =
-      std::clamp(power_of_two_from(join.parameters.positions), 1u, whole_parts > 64 ? 8u : 32u);
-  size_launch(
-      join,
-      {static_cast<int>(std::min(threads / across, power_of_two_from(static_cast<unsigned>(whole_parts)))),
-       1},
-      target, last.space);
-  program.passes.push_back(std::move(join));
+  add_join(program, stage_of_join(stage, first, whole_parts, positions), whole_parts, target, real);
 }
 
 void add_piece(PrimitiveProgram& program, Reduction const& r, PrimitiveTarget const& target) {
@@ -262,6 +272,18 @@ void add_reduction(PrimitiveProgram& program, Reduction const& r, PrimitiveTarge
     part.outputs = piece.of(r.outputs);
     add_piece(program, part, target);
   }
+}
+
+void add_joining_reduction(PrimitiveProgram& program, Reduction const& r, PrimitiveTarget const& target) {
+  std::vector<StridedTensor> all = r.inputs;
+  all.insert(all.end(), r.outputs.begin(), r.outputs.end());
+  std::vector<StridedTensor const*> tensors;
+  for (StridedTensor const& tensor : all) tensors.push_back(&tensor);
+  Stage const stage{
+      collapse(r.shape, r.reduced, tensors, 0), r.inputs, r.outputs, r.terms, r.last, r.values, r.combine};
+  Index parts = 1;
+  for (SpaceAxis const& axis : stage.space.terms) parts *= axis.extent;
+  add_join(program, stage, parts, target, real_of(all));
 }
 
 }  // namespace cosmati::plan

@@ -15,13 +15,31 @@ struct HostElements {
   template <class Real, int width>
   static void load(PrimitiveParameters const& params, PrimitiveTensor const& tensor, ContiguousRange run,
                    Real (&to)[width]) {
-    if (tensor.run_stride == -1) return KeptElements::load(params, tensor, run, to);
+    if (tensor.run_stride == -1) {
+      KeptElements<>::Raw<width> kept;
+      KeptElements<>::fetch(params, tensor, run, kept);
+      return KeptElements<>::unpack(params, kept, to);
+    }
     bool const there = tensor.data != nullptr && run.count > 0;
     if (there) check_run<width>(tensor, run);
     for (int i = 0; i < width; ++i)
       to[i] = there && i < run.count
                   ? cosmati::load(tensor.type, tensor.data, run.offset + i * tensor.run_stride)
                   : 0;
+  }
+  template <int width>
+  struct Raw {
+    double value[width];
+    void clear() { std::fill_n(value, width, 0.0); }
+  };
+  template <int width>
+  static void fetch(PrimitiveParameters const& params, PrimitiveTensor const& tensor, ContiguousRange run,
+                    Raw<width>& to) {
+    load(params, tensor, run, to.value);
+  }
+  template <int width>
+  static void unpack(PrimitiveParameters const&, Raw<width> const& from, double (&to)[width]) {
+    std::copy_n(from.value, width, to);
   }
   template <class Real, int width>
   static void store(PrimitiveTensor const& tensor, ContiguousRange run, Real const (&from)[width]) {

@@ -1,5 +1,6 @@
 // Reductions, row operations and channel statistics in the emulator.
 #include "cosmati/primitive/channels.h"
+#include "cosmati/primitive/norm_gradient.h"
 #include "cosmati/primitive/norm_rows.h"
 #include "cosmati/primitive/row_clusters.h"
 #include "src/backend/emulator/catalogue/primitive_host.h"
@@ -21,7 +22,9 @@ using Channel = HostTraits<4, true, 0, HostFunction<false, 5, 1>, HostFunction<t
 
 void launch_norms(plan::PrimitivePass const& pass, PrimitiveParameters const& parameters, int host_threads) {
   PrimitivePolicy const& policy = parameters.policy;
-  if (policy.width == 1)
+  if ((policy.operation & (NormOperation::sums_weight | NormOperation::sums_bias)) != 0)
+    launch_pass<&norm_gradient_kernel<Rows<4, true, 2>>>(pass, parameters, host_threads);
+  else if (policy.width == 1)
     launch_pass<&norm_row_kernel<Rows<1, true, 0>>>(pass, parameters, host_threads);
   else if (policy.cached == 0)
     launch_pass<&norm_row_kernel<Rows<4, true, 0>>>(pass, parameters, host_threads);
