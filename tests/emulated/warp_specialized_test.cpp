@@ -118,6 +118,9 @@ TEST(WarpSpecializedKernel, SumsInF16AreShared) {
   Halves::expect_product<WarpgroupTiles{.cluster_k = 2}, ToHalves>({70, 24, 330});
   Halves::expect_product<WarpgroupTiles{.cluster_k = 4, .epilogue = staged}, StridedDestination<f16, 2>>(
       {40, 30, 190});
+  // A slice of two registers, stored as a part of k.
+  Halves::expect_product<WarpgroupTiles{.cluster_k = 4, .partition = Partition::split_k, .epilogue = staged},
+                         StridedDestination<f16, 2>>({40, 30, 600}, {.splits = 2});
 }
 
 TEST(WarpSpecializedKernel, Batches) {

@@ -112,6 +112,9 @@ TEST(WarpSpecialized, SumsInF16TakeHalfOfTheRegisters) {
   Plan<GemmProblem> const plan = make_plan(problem, gpu_device("h200"));
   EXPECT_EQ(plan.kernel, "warp_specialized");
   EXPECT_EQ(plan.recipe.sum, DataType::f16);
+  PlanOptions named;
+  named.policy = "256x256";
+  EXPECT_EQ(make_plan(problem, gpu_device("h200"), named).recipe.policy_name, "256x256");
   EXPECT_TRUE(plan::wgmma_takes(DataType::f16, DataType::f16, DataType::f16));
   EXPECT_FALSE(plan::wgmma_takes(DataType::bf16, DataType::bf16, DataType::f16));
   GemmPolicy policy = plan::warpgroup_policies(2).front().policy;

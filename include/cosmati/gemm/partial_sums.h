@@ -21,10 +21,12 @@ struct BlockTeam {
 template <class Product, class Team>
 struct PartialSums {
   using Register = typename Product::Register;
-  static constexpr int width = 16 / static_cast<int>(sizeof(Register));
+  static constexpr int full_width = 16 / static_cast<int>(sizeof(Register));
+  // A slice of few f16 sums has only two registers.
+  static constexpr int width = Product::registers % full_width == 0 ? full_width : 2;
   using Run = Vector<Register, width>;
   static constexpr int runs = Product::registers / width;
-  static_assert(Product::registers % width == 0, "a thread's sums are stored 16 bytes at a time");
+  static_assert(Product::registers % width == 0, "a thread's sums are stored 8 or 16 bytes at a time");
   // The size of a slot in ScheduleArguments::partials.
   static constexpr int bytes = Product::registers * static_cast<int>(sizeof(Register)) * Team::threads;
 

@@ -106,7 +106,7 @@ std::string foreign_policy(PolicyRequest const& request, std::vector<NamedPolicy
     return std::any_of(list.begin(), list.end(),
                        [&](NamedPolicy const& named) { return named.name == name; });
   };
-  return !has(known) && has(warpgroup_policies(2)) ? name : std::string{};
+  return !has(known) && has(warpgroup_policies(2, DataType::f16)) ? name : std::string{};
 }
 
 // True if nothing is asked for but the partition or this multiply, so that every policy is considered.
