@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "cosmati/conv/winograd_matrices.h"
+#include "cosmati/conv/winograd/winograd_matrices.h"
 #include "cosmati/epilogue/parse.h"
 #include "src/backend/cuda/executor.h"
 #include "src/jit/compile.h"

@@ -5,10 +5,10 @@
 
 #include "cosmati/conv/depthwise_rows_shape.h"
 #include "cosmati/conv/dgrad_small_c_shape.h"
-#include "cosmati/conv/fft_doubled.h"
+#include "cosmati/conv/fft/fft_doubled.h"
 #include "cosmati/conv/sliding_policy.h"
 #include "cosmati/conv/wgrad_taps_shape.h"
-#include "cosmati/conv/winograd_run.h"
+#include "cosmati/conv/winograd/winograd_run.h"
 #include "cosmati/ops/gemm_recipe.h"
 
 namespace cosmati {
@@ -115,8 +115,8 @@ struct DepthwiseRowsFilterRecipe {
   friend bool operator==(DepthwiseRowsFilterRecipe const&, DepthwiseRowsFilterRecipe const&) = default;
 };
 
-// The recipe of winograd (cosmati/conv/winograd.h): transforms around a batch of products, for a number of
-// images at a time.
+// The recipe of winograd (cosmati/conv/winograd/winograd.h): transforms around a batch of products, for a
+// number of images at a time.
 struct WinogradRecipe {
   int tile = 0;                     // outputs on a side: 2 or 4; 0: another algorithm
   DataType type = DataType::f32;    // of the transformed image and filters
@@ -130,7 +130,7 @@ struct WinogradRecipe {
   friend bool operator==(WinogradRecipe const&, WinogradRecipe const&) = default;
 };
 
-// The recipe of fft (cosmati/conv/fft.h): Fourier transforms around a batch of products, for a number of
+// The recipe of fft (cosmati/conv/fft/fft.h): Fourier transforms around a batch of products, for a number of
 // images at a time (filter gradient: input channels of a group).
 struct FftRecipe {
   int rows = 0, columns = 0;            // size of a transform; 0: another algorithm

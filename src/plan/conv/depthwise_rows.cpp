@@ -169,7 +169,7 @@ struct Choice {
   int blocks;
 };
 
-// The fastest of the shapes measured on an H100 (decision 44), by the larger number of taps and the larger
+// The fastest of the shapes measured on an H100 (decision 26), by the larger number of taps and the larger
 // stride of both directions, and the columns of results.
 Choice channels_choice(ConvolutionDirection direction, Index taps, Index stride, Index columns) {
   bool const data = direction == ConvolutionDirection::data;

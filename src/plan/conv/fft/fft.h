@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "cosmati/conv/fft_arguments.h"
+#include "cosmati/conv/fft/fft_arguments.h"
 #include "cosmati/ops/convolution.h"
 #include "cosmati/ops/gemm.h"
 #include "src/plan/conv/sliding.h"

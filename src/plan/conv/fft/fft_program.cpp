@@ -66,7 +66,7 @@ class FftProgram {
   // `numbers`: how many values of type `real` a block keeps per position of a tile.
   program::KernelSpec kernel(std::string entry, std::string traits, int numbers, char const* label,
                              bool is_composed = false) const {
-    return {.headers = {"conv/fft.h"},
+    return {.headers = {"conv/fft/fft.h"},
             .entry = std::move(entry),
             .traits = std::move(traits),
             .is_composed = is_composed,

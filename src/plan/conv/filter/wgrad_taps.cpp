@@ -167,7 +167,7 @@ class ShapeSearch {
                     parts)});
   }
 
-  // The time of both kernels; the constants were measured on an H100 (decision 40).
+  // The time of both kernels; the constants were measured on an H100 (decision 42).
   double predicted_seconds(WgradTapsParameters const& launch, WgradTapsShape const& shape,
                            std::size_t partial_bytes) const {
     constexpr double share_of_rate = 1;                        // of the tensor cores

@@ -6,7 +6,7 @@
 #include <memory>
 #include <string>
 
-#include "cosmati/conv/winograd_arguments.h"
+#include "cosmati/conv/winograd/winograd_arguments.h"
 #include "cosmati/ops/convolution.h"
 #include "cosmati/ops/gemm.h"
 #include "src/plan/conv/sliding.h"

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <vector>
 
-#include "cosmati/conv/winograd_matrices.h"
+#include "cosmati/conv/winograd/winograd_matrices.h"
 #include "src/ops/number_types.h"
 #include "src/plan/conv/launch.h"
 #include "src/plan/conv/winograd/winograd.h"

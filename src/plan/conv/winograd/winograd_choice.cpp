@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "cosmati/conv/winograd_matrices.h"
+#include "cosmati/conv/winograd/winograd_matrices.h"
 #include "src/ops/number_types.h"
 #include "src/plan/conv/choice.h"
 #include "src/plan/conv/winograd/winograd.h"

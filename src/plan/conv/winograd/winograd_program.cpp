@@ -32,7 +32,7 @@ program::Workspace workspace_of(WinogradRecipe const& recipe) {
 }
 
 program::KernelSpec transform(std::string entry, std::string traits, char const* label, bool is_composed) {
-  return {.headers = {"conv/winograd.h"},
+  return {.headers = {"conv/winograd/winograd.h"},
           .entry = std::move(entry),
           .traits = std::move(traits),
           .is_composed = is_composed,

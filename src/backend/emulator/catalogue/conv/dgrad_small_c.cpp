@@ -1,5 +1,5 @@
-// The emulator's data gradients with few channels, which read their tile shape from the arguments: one kernel per
-// accumulator type, and one per type of factors on tensor cores.
+// The emulator's data gradients with few channels, which read their tile shape from the arguments: one kernel
+// per accumulator type, and one per type of factors on tensor cores.
 #include "cosmati/conv/dgrad_small_c.h"
 #include "cosmati/conv/dgrad_small_c_mma.h"
 

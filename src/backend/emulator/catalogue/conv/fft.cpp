@@ -1,7 +1,7 @@
 // The emulator's kernels before and after the Fourier transforms, for all data types.
 #include <type_traits>
 
-#include "cosmati/conv/fft.h"
+#include "cosmati/conv/fft/fft.h"
 #include "src/backend/emulator/catalogue/conv/convolution_catalogue.h"
 #include "src/plan/conv/fft/fft_program.h"
 

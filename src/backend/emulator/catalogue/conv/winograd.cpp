@@ -1,5 +1,5 @@
 // The transforms of Winograd convolution by tile size and direction, for all data types.
-#include "cosmati/conv/winograd.h"
+#include "cosmati/conv/winograd/winograd.h"
 #include "src/backend/emulator/catalogue/conv/convolution_catalogue.h"
 #include "src/plan/conv/winograd/winograd_program.h"
 

@@ -6,8 +6,8 @@
 #pragma once
 #include "cosmati/arch/arithmetic.h"
 #include "cosmati/conv/conv_destination.h"
-#include "cosmati/conv/fft_doubled.h"
-#include "cosmati/conv/fft_planes.h"
+#include "cosmati/conv/fft/fft_doubled.h"
+#include "cosmati/conv/fft/fft_planes.h"
 #include "cosmati/conv/tf32_rounding.h"
 #include "cosmati/gemm/epilogue.h"
 

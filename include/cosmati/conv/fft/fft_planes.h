@@ -1,7 +1,7 @@
 // Copies tensors into the planes of the convolution by Fourier transforms.
 #pragma once
 #include "cosmati/arch/convert.h"
-#include "cosmati/conv/fft_tile.h"
+#include "cosmati/conv/fft/fft_tile.h"
 
 namespace cosmati {
 

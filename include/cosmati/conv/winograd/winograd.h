@@ -6,9 +6,9 @@
 #include "cosmati/arch/thread.h"
 #include "cosmati/conv/conv_destination.h"
 #include "cosmati/conv/tf32_rounding.h"
-#include "cosmati/conv/winograd_arguments.h"
-#include "cosmati/conv/winograd_matrices.h"
-#include "cosmati/conv/winograd_run.h"
+#include "cosmati/conv/winograd/winograd_arguments.h"
+#include "cosmati/conv/winograd/winograd_matrices.h"
+#include "cosmati/conv/winograd/winograd_run.h"
 #include "cosmati/gemm/epilogue.h"
 
 namespace cosmati {

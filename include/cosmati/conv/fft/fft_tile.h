@@ -2,7 +2,7 @@
 #pragma once
 #include "cosmati/arch/memory.h"
 #include "cosmati/arch/thread.h"
-#include "cosmati/conv/fft_arguments.h"
+#include "cosmati/conv/fft/fft_arguments.h"
 
 namespace cosmati {
 
