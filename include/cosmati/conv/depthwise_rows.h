@@ -6,6 +6,7 @@
 #include "cosmati/arch/arithmetic.h"
 #include "cosmati/arch/thread.h"
 #include "cosmati/arch/words.h"
+#include "cosmati/conv/conv_destination.h"
 #include "cosmati/conv/depthwise_rows_arguments.h"
 #include "cosmati/gemm/epilogue.h"
 
