@@ -83,13 +83,13 @@ struct DirectTiled {
   }
 
   // The position of a tile's first row or column: the lowest that its windows reach.
-  COSMATI_DEVICE static int origin(WindowAxis const& axis, int output) {
-    return axis.origin + output * axis.output_step +
-           (axis.tap_step < 0 ? (axis.taps - 1) * axis.tap_step : 0);
+  COSMATI_DEVICE static int origin(WindowAxis const& window, int output) {
+    return window.origin + output * window.output_step +
+           (window.tap_step < 0 ? (window.taps - 1) * window.tap_step : 0);
   }
   // The position in the planes of tap 0 of the tile's first output.
-  COSMATI_DEVICE static int begin(WindowAxis const& axis) {
-    return axis.tap_step < 0 ? (1 - axis.taps) * axis.tap_step : 0;
+  COSMATI_DEVICE static int begin(WindowAxis const& window) {
+    return window.tap_step < 0 ? (1 - window.taps) * window.tap_step : 0;
   }
 
   COSMATI_DEVICE static void load_filters(Sum const* from, Sum (&to)[filters]) {

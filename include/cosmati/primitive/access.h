@@ -230,16 +230,18 @@ struct KeptElements {
       }
       return;
     }
-    COSMATI_UNROLL
-    for (int i = 0; i < width; ++i) {
-      PhiloxBlock const block =
-          philox_block(params.seed, params.step, (number + static_cast<unsigned>(i)) / 4);
-      auto const word = static_cast<unsigned>(number + static_cast<unsigned>(i)) % 4;
-      unsigned const bits = word == 0   ? block.word[0]
-                            : word == 1 ? block.word[1]
-                            : word == 2 ? block.word[2]
-                                        : block.word[3];
-      to[i] = kept(bits);
+    if constexpr (!by_fours) {
+      COSMATI_UNROLL
+      for (int i = 0; i < width; ++i) {
+        PhiloxBlock const block =
+            philox_block(params.seed, params.step, (number + static_cast<unsigned>(i)) / 4);
+        auto const word = static_cast<unsigned>(number + static_cast<unsigned>(i)) % 4;
+        unsigned const bits = word == 0   ? block.word[0]
+                              : word == 1 ? block.word[1]
+                              : word == 2 ? block.word[2]
+                                          : block.word[3];
+        to[i] = kept(bits);
+      }
     }
   }
 };

@@ -25,9 +25,10 @@ unsigned fixed_inputs(PrimitivePass const& pass) {
   unsigned fixed = 0;
   for (std::size_t i = 0; i < pass.inputs.size(); ++i) {
     Index const* const stride = p.tensor[i].stride;
-    bool const varies = pass.inputs[i].binding.mask ||
-                        (stride[0] != 0 && (p.policy.kept == 1 || threads % p.axis[0].divisor != 0)) ||
-                        std::any_of(stride + 1, stride + p.policy.kept, [](Index step) { return step != 0; });
+    bool const varies =
+        pass.inputs[i].binding.mask ||
+        (stride[0] != 0 && (p.policy.kept == 1 || static_cast<unsigned>(threads) % p.axis[0].divisor != 0)) ||
+        std::any_of(stride + 1, stride + p.policy.kept, [](Index step) { return step != 0; });
     if (!varies) fixed |= 1u << i;
   }
   return fixed;
