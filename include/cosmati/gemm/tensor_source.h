@@ -7,22 +7,6 @@
 
 namespace cosmati {
 
-// The coordinates of a matrix in the dimensions of a map after its rows: its number in the batch.
-struct PlaceInBatch {
-  static constexpr int rank = 3;
-  int number;
-  COSMATI_DEVICE void complete(int (&at)[rank]) const { at[2] = number; }
-};
-
-// The address of a matrix as coordinates: `low` units of 16 bytes and `high` ranges of mapped_range bytes
-// from first_mapped_address, which is not 0 because the driver refuses that.
-struct PlaceInMemory {
-  static constexpr int rank = 4;
-  int low, high;
-  COSMATI_DEVICE void complete(int (&at)[rank]) const { at[2] = low, at[3] = high; }
-};
-inline constexpr unsigned long long first_mapped_address = 16, mapped_range = 1ull << 20;
-
 // A batch of matrices for TMA: a map of rank 3, (contiguous elements, rows, batch), encoded by the host with
 // the box that tensor_box() returns for the tile. Base and strides are multiples of 16 bytes.
 struct TensorArguments {
@@ -30,23 +14,16 @@ struct TensorArguments {
   arch::TensorMap map;
   COSMATI_DEVICE void prefetch() const { arch::prefetch(map); }
   COSMATI_DEVICE arch::TensorMap const& of(Index) const { return map; }
-  COSMATI_DEVICE static PlaceInBatch place(Index batch) { return {static_cast<int>(batch)}; }
+  COSMATI_DEVICE static int place(Index batch) { return static_cast<int>(batch); }
 };
 
-// Matrices given by an array of pointers in device memory, through one map of the whole address space: its
-// first two dimensions are those of a matrix, which bound what exists, the other two are the address.
-struct PointerArguments {
-  static constexpr bool made_by_kernels = false;
-  arch::TensorMap map;
-  void* const* pointers = nullptr;
-  COSMATI_DEVICE void prefetch() const { arch::prefetch(map); }
-  COSMATI_DEVICE arch::TensorMap const& of(Index) const { return map; }
-  COSMATI_DEVICE PlaceInMemory place(Index batch) const {
-    unsigned long long const address =
-        reinterpret_cast<unsigned long long>(arch::load_constant<void*>(pointers + batch)) -
-        first_mapped_address;
-    return {static_cast<int>(address % mapped_range / 16), static_cast<int>(address / mapped_range)};
-  }
+// Maps written by a kernel of gemm/bind.h: an array in device memory, one per matrix of a batch.
+struct TensorMapArray {
+  static constexpr bool made_by_kernels = true;
+  arch::TensorMapOfDevice const* maps = nullptr;
+  COSMATI_DEVICE void prefetch() const {}  // the map may not be written yet
+  COSMATI_DEVICE arch::TensorMap const& of(Index batch) const { return maps[batch].map; }
+  COSMATI_DEVICE static int place(Index) { return 0; }
 };
 
 // A map written by a kernel of gemm/bind.h, among the parameters of a grouped problem.
@@ -55,7 +32,7 @@ struct TensorMapOfProblem {
   arch::TensorMapOfDevice bound;
   COSMATI_DEVICE void prefetch() const {}
   COSMATI_DEVICE arch::TensorMap const& of(Index) const { return bound.map; }
-  COSMATI_DEVICE static PlaceInBatch place(Index) { return {0}; }
+  COSMATI_DEVICE static int place(Index) { return 0; }
 };
 
 // A thread's access to maps: maps modified by a kernel are acquired before the first use.
@@ -87,17 +64,14 @@ COSMATI_DEVICE void copy_box(void* to, arch::TensorMap const& map, arch::Barrier
 
 // Issues the loads of a tile, at (first_outer, first_depth) of a matrix, for TensorTile::copy(). A box begins
 // at offset (`neighbor`, `line`).
-template <class MatrixPlace>
 struct MatrixBoxes {
   arch::TensorMap const& map;
-  int first_outer, first_depth;
-  MatrixPlace place;
+  int first_outer, first_depth, batch;
   template <Along along, bool many>
   COSMATI_DEVICE void copy(void* to, arch::Barrier& barrier, int neighbor, int line,
                            unsigned short blocks) const {
-    int at[MatrixPlace::rank] = {(along == Along::k ? first_depth : first_outer) + neighbor,
-                                 (along == Along::k ? first_outer : first_depth) + line};
-    place.complete(at);
+    int const at[3] = {(along == Along::k ? first_depth : first_outer) + neighbor,
+                       (along == Along::k ? first_outer : first_depth) + line, batch};
     copy_box<many>(to, map, barrier, at, blocks);
   }
 };
@@ -110,15 +84,11 @@ struct TensorSource {
   static constexpr Along along = along_;  // MN-major (outer) or K-major (depth)
 
   struct Lines {
-    using MatrixPlace = decltype(Maps().place(0));
     arch::TensorMap const& map;
-    int first_outer;
-    MatrixPlace place;
+    int first_outer, batch;
     COSMATI_DEVICE Lines(Maps const& maps, arch::TensorMap const& of_batch, int first, Index matrix)
-        : map(of_batch), first_outer(first), place(maps.place(matrix)) {}
-    COSMATI_DEVICE MatrixBoxes<MatrixPlace> step(int first_depth) const {
-      return {map, first_outer, first_depth, place};
-    }
+        : map(of_batch), first_outer(first), batch(maps.place(matrix)) {}
+    COSMATI_DEVICE MatrixBoxes step(int first_depth) const { return {map, first_outer, first_depth, batch}; }
   };
 };
 

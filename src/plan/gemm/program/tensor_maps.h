@@ -1,6 +1,5 @@
 // Tensor maps of the matrices of a product.
 #pragma once
-#include "cosmati/gemm/tensor_source.h"
 #include "cosmati/tile/tensor_box.h"
 #include "src/plan/gemm/canonical.h"
 #include "src/program/program.h"
@@ -34,19 +33,6 @@ inline program::TiledTensor tiled_tensor(MatrixForm const& matrix, void const* d
 inline program::TiledTensor tiled_tensor(MatrixForm const& operand, void const* data, Index outer,
                                          Index depth, Index batch, Along along, TensorBox const& box) {
   return tiled_tensor(operand, data, outer, depth, batch, along == Along::k, box.row, box.slice_rows);
-}
-
-// The map of one such matrix as that of all matrices in memory, whose last coordinates are a PlaceInMemory.
-inline program::TiledTensor of_address_space(program::TiledTensor matrix) {
-  constexpr Index addresses = Index{1} << 47;
-  matrix.address = reinterpret_cast<void*>(std::uintptr_t{first_mapped_address});
-  matrix.rank = 4;
-  matrix.extent[2] = static_cast<long long>(mapped_range / 16);
-  matrix.extent[3] = addresses / static_cast<Index>(mapped_range);
-  matrix.stride[2] = 16;
-  matrix.stride[3] = static_cast<long long>(mapped_range);
-  matrix.box[2] = matrix.box[3] = 1;
-  return matrix;
 }
 
 }  // namespace cosmati::plan
