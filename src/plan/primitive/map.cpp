@@ -27,7 +27,7 @@ unsigned fixed_inputs(PrimitivePass const& pass) {
     Index const* const stride = p.tensor[i].stride;
     bool const varies =
         pass.inputs[i].binding.mask ||
-        (stride[0] != 0 && (p.policy.kept == 1 || static_cast<unsigned>(threads) % p.axis[0].divisor != 0)) ||
+        (stride[0] != 0 && (p.policy.kept == 1 || static_cast<int>(threads) % p.axis[0].divisor != 0)) ||
         std::any_of(stride + 1, stride + p.policy.kept, [](Index step) { return step != 0; });
     if (!varies) fixed |= 1u << i;
   }
