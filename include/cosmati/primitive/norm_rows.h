@@ -18,9 +18,12 @@ struct NormKernel : NormAccess<Traits> {
   using Raw = typename Access::template Raw<i>;
   static constexpr int width = Traits::width, cached = Traits::cached;
   static constexpr int loaded = cached > 0 ? cached : Traits::unroll;
-  // Resident blocks of a multiprocessor: three if a thread keeps 32 elements of 16 bits.
+  // Elements of 16 bits that a thread keeps: of x, for gradients of dy as well. With 32 of them, three blocks
+  // fit on a multiprocessor.
+  static constexpr int kept_elements =
+      width * cached * ((Traits::operation & NormOperation::gradient) != 0 ? 2 : 1);
   static constexpr int blocks =
-      sizeof(Raw<0>) == 2 * width && width * cached <= 32 && sizeof(Real) == 4 ? 3 : 1;
+      sizeof(Raw<0>) == 2 * width && kept_elements <= 32 && sizeof(Real) == 4 ? 3 : 1;
 
   Place const kept;
   bool const exists;
