@@ -28,9 +28,12 @@ double half_smallest_step(DataType type) {
   }
 }
 
-// The smallest normal number of the accumulator type used for results of this type. Below it, an absolute
-// rounding error is as large as just above it: the unit roundoff of this number.
-double smallest_normal(DataType type) { return type == DataType::f64 ? 0x1p-1022 : 0x1p-126; }
+// The smallest normal number of the accumulator of results of this type. Below it, an absolute rounding error
+// is as large as just above it: the unit roundoff of this number.
+double smallest_normal(DataType type, DataType sum) {
+  if (type == DataType::f64) return 0x1p-1022;
+  return sum == DataType::f16 ? 0x1p-14 : 0x1p-126;
+}
 
 double rounded(double value, DataType type) {
   return visit_type(
@@ -140,6 +143,7 @@ struct Expected {
   std::vector<bool> const* undecided =
       nullptr;          // marks elements for which rounding decides between NaN and the infinities
   double floor = 0;     // smallest magnitude of any element
+  double smallest = 0;  // smallest normal number of the accumulator
   double relative = 0;  // error relative to the magnitude
   double one_sign = 0;  // error relative to the element itself
   double overflow = 0;  // largest number of the accumulator type
@@ -191,8 +195,8 @@ void compare(Slot const& slot, Tensor const& output, Expected const& expected, d
     double const error = std::fabs(got - (saturated ? nearest : truth));
     bool const counted = is_count(slot) || verdict.exact;
     double const added = expected.added != nullptr ? slope * expected.added->get(i) : 0;
-    double const off = expected.relative * std::max(magnitude, smallest_normal(type)) + added +
-                       expected.flushed + expected.one_sign * std::fabs(truth);
+    double const off = expected.relative * std::max(magnitude, expected.smallest) + added + expected.flushed +
+                       expected.one_sign * std::fabs(truth);
     double const bound = counted || !std::isfinite(truth) ? 0 : off + rounding;
     if (error <= bound) {
       verdict.error = std::max(verdict.error, error);
@@ -403,6 +407,8 @@ void judge(Task& task, Backend backend, Tensors const& inputs, std::vector<Tenso
     if (slot.name == "saved_variance")
       expected.one_sign = roundings_of_one_sign(slots, inputs, hard, static_cast<double>(task.notes.terms),
                                                 unit_of_sums(task));
+    expected.smallest =
+        std::max(1.0, task.notes.slope) * smallest_normal(slot.description.type, task.notes.sum);
     expected.overflow = overflow_of(task);
     expected.flushed = flushed_by(task, largest_input);
     for (Tensors const& outputs : runs) compare(slot, outputs[at], expected, task.notes.slope, verdict);

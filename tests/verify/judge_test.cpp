@@ -103,6 +103,17 @@ TEST(Judge, WantsWhatIsNotFiniteToStayWithinItsWindows) {
   EXPECT_FALSE(convolution.accepts(HardData::nonfinite, 35, nan));
 }
 
+// Three sums, each rounded to a multiple of 2^-24, are off by up to half of that each.
+TEST(Judge, KnowsHowCoarselySmallSumsInF16AreRounded) {
+  for (auto const& [words, accepted] : {std::pair("--accumulator f16", true), std::pair("", false)}) {
+    Judged product(make_subject("gemm"), {1, 1, 3}, words, DataType::f16);
+    for (std::size_t const factor : {0, 1})
+      for (Index i = 0; i < 3; ++i) product.input(factor).set(i, 0x1p-10);
+    EXPECT_EQ(product.accepts(HardData::none, 0, 3 * 0x1p-20 + 3 * 0x1p-24), accepted) << words;
+    EXPECT_FALSE(product.accepts(HardData::none, 0, 3 * 0x1p-20 + 6 * 0x1p-24)) << words;
+  }
+}
+
 // Squares of one size, added sequentially: every addition rounds in the same direction.
 TEST(Judge, KnowsThatRoundingsOfAVarianceMayHaveOneSign) {
   constexpr Index count = 4096;
