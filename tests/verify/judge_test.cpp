@@ -20,7 +20,7 @@ double const nan = std::numeric_limits<double>::quiet_NaN();
 class Judged {
  public:
   Judged(std::unique_ptr<Subject> subject, std::vector<Index> const& size, std::string const& words = "",
-         DataType type = DataType::f32)
+         DataType type = DataType::f32, std::string const& accumulator = "")
       : task_([&] {
           CLI::App app;
           Options options(app);
@@ -28,6 +28,7 @@ class Judged {
           app.parse(words);
           Common common;
           common.types.all = cosmati::name_of(type);
+          common.types.accumulator = accumulator;
           return std::move(made_job(*subject, size, common).task);
         }()) {
     for (Slot const& slot : task_->slots()) {
@@ -105,12 +106,12 @@ TEST(Judge, WantsWhatIsNotFiniteToStayWithinItsWindows) {
 
 // Three sums, each rounded to a multiple of 2^-24, are off by up to half of that each.
 TEST(Judge, KnowsHowCoarselySmallSumsInF16AreRounded) {
-  for (auto const& [words, accepted] : {std::pair("--accumulator f16", true), std::pair("", false)}) {
-    Judged product(make_subject("gemm"), {1, 1, 3}, words, DataType::f16);
+  for (auto const& [accumulator, accepted] : {std::pair("f16", true), std::pair("f32", false)}) {
+    Judged product(make_subject("gemm"), {1, 1, 3}, "", DataType::f16, accumulator);
     for (std::size_t const factor : {0, 1})
       for (Index i = 0; i < 3; ++i) product.input(factor).set(i, 0x1p-10);
-    EXPECT_EQ(product.accepts(HardData::none, 0, 3 * 0x1p-20 + 3 * 0x1p-24), accepted) << words;
-    EXPECT_FALSE(product.accepts(HardData::none, 0, 3 * 0x1p-20 + 6 * 0x1p-24)) << words;
+    EXPECT_EQ(product.accepts(HardData::none, 0, 3 * 0x1p-20 + 3 * 0x1p-24), accepted) << accumulator;
+    EXPECT_FALSE(product.accepts(HardData::none, 0, 3 * 0x1p-20 + 6 * 0x1p-24)) << accumulator;
   }
 }
 
