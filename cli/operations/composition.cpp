@@ -3,6 +3,7 @@
 
 #include "src/backend/cuda/executor.h"
 #include "src/plan/conv/bias.h"
+#include "src/plan/conv/channels_last.h"
 #include "src/plan/conv/depth_taps.h"
 #include "src/plan/conv/fft/fft_bound.h"
 #include "src/plan/conv/filter/wgrad_direct.h"
@@ -76,6 +77,13 @@ std::optional<Composition> without_bias_gradient(Plan<ConvolutionProblem> const&
   if (plan.recipe.algorithm == ConvolutionAlgorithm::depth_taps) {
     auto const planes = plan::plan_of_planes(plan);
     return planes ? without_bias_gradient(*planes) : std::nullopt;
+  }
+  if (plan.recipe.algorithm == ConvolutionAlgorithm::channels_last) {
+    auto composition = without_bias_gradient(plan::plan_of_copied(plan));
+    if (!composition) return composition;
+    for (Plan<TransformProblem> const& copy : plan::plans_of_copies(plan))
+      if (auto const pass = composed(copy)) composition->passes.push_back(pass->source);
+    return composition;
   }
   std::string recipe;
   for (Considered const& entry : plan.considered)

@@ -29,7 +29,8 @@ enum class ConvolutionAlgorithm : unsigned char {
   fft,
   image_slices,
   depth_taps,
-  wgrad_taps
+  wgrad_taps,
+  channels_last
 };
 
 // The matrix that unroll_gemm writes before the product (cosmati/conv/unroll.h): lines contiguous along
@@ -166,7 +167,7 @@ struct WgradTapsRecipe {
 };
 
 // The recipe of image_slices: one convolution after another, for a number of images at a time; of depth_taps,
-// with images = 0: one after another, for each tap along the depth.
+// with images = 0: one after another, for each tap along the depth; of channels_last, with images = 0: one.
 struct SlicesRecipe {
   Index images = 0;
   std::optional<double> max_error;  // of the slices' plans

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "src/plan/conv/bias.h"
+#include "src/plan/conv/channels_last.h"
 #include "src/plan/conv/depthwise_rows.h"
 #include "src/plan/conv/dgrad_small_c.h"
 #include "src/plan/conv/fft/fft.h"
@@ -260,8 +261,11 @@ std::vector<Candidate<Problem>> convolution_candidates(Backend) {
   Candidate<Problem> slices{"image_slices", {}, nullptr, &prepare_on<&prepare_image_slices>};
   slices.offer = &offer_with_bias<&image_slices>;
   slices.batch_invariant = true;
-  return {product, all_taps,   windows,      general, transformed, by_frequency, unrolled,
-          walking, by_channel, few_channels, tiled,   simple,      slices,       bias_candidate()};
+  Candidate<Problem> copies{"channels_last", {}, nullptr, &prepare_on<&prepare_channels_last>};
+  copies.offer = &offer_with_bias<&channels_last>;
+  copies.batch_invariant = true;
+  return {product, all_taps,   windows,      general, copies, transformed, by_frequency,    unrolled,
+          walking, by_channel, few_channels, tiled,   simple, slices,      bias_candidate()};
 }
 
 }  // namespace cosmati::plan

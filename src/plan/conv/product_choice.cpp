@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "src/ops/architecture.h"
 #include "src/plan/conv/choice.h"
@@ -209,6 +210,15 @@ class Search {
     return halves || (form.a.type == DataType::tf32 && run == 4) ? 3 : 1;
   }
 
+  double operand_bytes() const {
+    double bytes = 0;
+    for (auto const& [tensor, result] : {std::pair{&problem_.x, ConvolutionDirection::data},
+                                         std::pair{&problem_.w, ConvolutionDirection::filter},
+                                         std::pair{&problem_.y, ConvolutionDirection::forward}})
+      if (problem_.direction != result) bytes += static_cast<double>(tensor->bytes());
+    return bytes;
+  }
+
   bool may_run_together() const {
     return base_.algorithm == ConvolutionAlgorithm::implicit_gemm &&
            together_violation(problem_, forms_).empty();
@@ -225,7 +235,11 @@ class Search {
       stepped.push_back(recipe.stepwise ? stepwise(form, product.policy.block_k) : form);
       CanonicalGemm const view = gemm_view(stepped.back());
       divide(product, {partition, splits}, view, 0);
-      Volume const own = volume_of(view, product);
+      Volume own = volume_of(view, product);
+      // Overlaps of windows are hits in the L2 cache; an unrolled image is read as a whole. Loads of single
+      // elements are slower than that, as measured.
+      if (!recipe.unrolls() && product.a.width > 1 && product.b.width > 1)
+        own.operand_bytes = std::min(own.operand_bytes, operand_bytes());
       volume.tiles += own.tiles;
       volume.longest = std::max(volume.longest, own.longest);
       volume.operand_bytes += own.operand_bytes;

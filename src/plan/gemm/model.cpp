@@ -52,9 +52,18 @@ bool by_tensor_cores(GemmPolicy const& policy) {
   return policy.multiply == Multiply::mma || policy.multiply == Multiply::wmma;
 }
 
+// How much slower than an H200's the tensor cores of a multiprocessor multiply by mma.sync: its losses were
+// measured, in clocks, and slower tensor cores wait less often for the same shared memory and L2 cache. Not
+// for f64, which most GPUs multiply by other units.
+double slowness_of_mma(GemmRecipe const& recipe, Gpu const& gpu) {
+  constexpr double h200 = 1270;
+  return recipe.sum == DataType::f64 ? 1 : h200 / mma_rate(gpu, recipe.sum);
+}
+
 // The fraction of issued instructions that multiply. For thread_m * thread_n products, a thread loads
 // thread_m + thread_n packs in accesses of 16 bytes, and executes the loop's instructions.
-double issue_efficiency(GemmRecipe const& recipe, CanonicalGemm const& problem, int resident) {
+double issue_efficiency(GemmRecipe const& recipe, CanonicalGemm const& problem, Gpu const& gpu,
+                        int resident) {
   GemmPolicy const& p = recipe.policy;
   if (by_tensor_cores(p)) {  // warp tiles are loaded from shared memory at 128 bytes per clock
     // WMMA loads MN-major bytes one at a time, with two-way bank conflicts.
@@ -64,9 +73,11 @@ double issue_efficiency(GemmRecipe const& recipe, CanonicalGemm const& problem, 
     double const reads =
         (p.warp_m * times(recipe.a, problem.a.type) + p.warp_n * times(recipe.b, problem.b.type)) * 32.0 /
         128;
-    double const clocks = recipe.sum == DataType::f64 ? 2 : 1;  // for the four tensor cores
+    double const slowness = slowness_of_mma(recipe, gpu);
+    double const clocks = (recipe.sum == DataType::f64 ? 2 : 1) * slowness;  // for the four tensor cores
     double const products = clocks * p.warp_m * p.warp_n / 16.0 / 8.0;
-    double const tile = 1 / (1 + 32.0 / p.block_m + 32.0 / p.block_n);  // measured: larger tiles wait less
+    // Measured on an H200: larger tiles wait less.
+    double const tile = 1 / (1 + (32.0 / p.block_m + 32.0 / p.block_n) / slowness);
     return tile * products / (products + 0.5 * reads);
   }
   // f64 and dp4a issue every other clock, so other instructions cost half as much relative to them.
@@ -158,7 +169,7 @@ double predict_seconds(GemmRecipe const& recipe, CanonicalGemm const& problem, G
   double const whole_waves = std::floor(blocks / resident_blocks);
   double const rest = std::ceil((blocks - whole_waves * resident_blocks) / gpu.multiprocessors);
   double clocks_of_block = steps * p.block_m * p.block_n * p.block_k /
-                           (rate(recipe, problem, gpu) * issue_efficiency(recipe, problem, resident));
+                           (rate(recipe, problem, gpu) * issue_efficiency(recipe, problem, gpu, resident));
   // Measured on an H200: runs narrower than the 4 bytes of cp.async are loaded element by element, each
   // waited for. The value for WMMA, whose loader keeps all loads of a thread in flight, is a prediction.
   double const clocks_of_element = p.multiply == Multiply::wmma ? 0.3 : 1.5;

@@ -1,0 +1,22 @@
+// Convolutions of tensors whose channels are not contiguous, by copies in which they are.
+#pragma once
+#include <vector>
+
+#include "cosmati/ops/convolution.h"
+#include "cosmati/ops/elementwise.h"
+
+namespace cosmati::plan {
+
+// For GPUs that multiply by mma.sync, which reads runs of channels; warp_specialized packs its operands
+// itself.
+Offer<ConvolutionProblem> channels_last(ConvolutionProblem const& problem, Device const& device,
+                                        PlanOptions const& options);
+
+// Copies the operands into the workspace, then runs the plan of the convolution of the copies.
+std::unique_ptr<Kernel<ConvolutionProblem>> prepare_channels_last(Plan<ConvolutionProblem> const& plan);
+
+// The plan of the convolution of the copies, and those of the copies.
+Plan<ConvolutionProblem> plan_of_copied(Plan<ConvolutionProblem> const& plan);
+std::vector<Plan<TransformProblem>> plans_of_copies(Plan<ConvolutionProblem> const& plan);
+
+}  // namespace cosmati::plan

@@ -1,0 +1,81 @@
+// Convolutions by copies with channels last: on the emulator against the reference, and when they are chosen.
+#include "src/plan/conv/channels_last.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/plan/convolution_cases.h"
+#include "tests/plan/gemm_problem.h"
+#include "tests/support/compare.h"
+
+namespace cosmati {
+namespace {
+
+Geometry wide() {
+  Geometry g;
+  g.c = 16, g.k = 32, g.h = 10;
+  return g;
+}
+
+Plan<ConvolutionProblem> plan_on(char const* gpu, ConvolutionProblem const& problem) {
+  return make_plan(problem, testing::gpu_device(gpu));
+}
+
+std::string refusal_on(char const* gpu, ConvolutionProblem const& problem) {
+  for (Considered const& entry : plan_on(gpu, problem).considered)
+    if (entry.kernel == "channels_last") return entry.refusal;
+  return "not considered";
+}
+
+TEST(ChannelsLast, EveryDirectionTypeAndGeometry) {
+  Geometry strided = wide(), grouped = wide(), padded = wide();
+  strided.stride[0] = 2, strided.stride[1] = 3, strided.dilation[0] = 2;
+  grouped.groups = 2, grouped.c = 32;
+  padded.pad_begin[0] = 1, padded.pad_end[1] = 2, padded.r = 1;
+  for (Geometry const& g : {wide(), strided, grouped, padded})
+    for (ConvolutionDirection const direction : directions)
+      for (TensorFormat const format : {TensorFormat::nchw, TensorFormat::chwn})
+        for (DataType const type : {DataType::f16, DataType::bf16, DataType::tf32}) {
+          DataType const result = type == DataType::tf32 ? DataType::f32 : type;
+          auto problem = problem_of(direction, type, result, format, g);
+          if (direction == ConvolutionDirection::filter) problem.db = describe(result, Shape(g.k));
+          test::Trial trial(problem, 5, test::Values::small_integers);
+          EXPECT_EQ(trial.expect_close(emulated_device(), {.terms = 300}, "channels_last"), "channels_last");
+        }
+}
+
+// PyTorch's contiguous images on the GPUs that most people have.
+TEST(ChannelsLast, IsTakenWhereMmaReadsRunsOfChannels) {
+  Geometry layer;
+  layer.n = 64, layer.c = layer.k = 64, layer.h = layer.w = 56;
+  layer.pad_begin[0] = layer.pad_begin[1] = layer.pad_end[0] = layer.pad_end[1] = 1;
+  for (char const* gpu : {"rtx3060", "rtx3090", "rtx4090", "rtx5090", "a10", "l4", "l40s", "a100"})
+    for (DataType const type : {DataType::f16, DataType::bf16}) {
+      auto const planar = problem_of(ConvolutionDirection::forward, type, type, TensorFormat::nchw, layer);
+      auto const plan = plan_on(gpu, planar);
+      EXPECT_EQ(plan.kernel, "channels_last") << gpu;
+      EXPECT_GE(plan.workspace_bytes, static_cast<std::size_t>(planar.x.bytes() + planar.w.bytes()));
+      EXPECT_EQ(plan::plan_of_copied(plan).recipe.product.policy.multiply, Multiply::mma) << gpu;
+      auto const last = problem_of(ConvolutionDirection::forward, type, type, TensorFormat::nhwc, layer);
+      EXPECT_EQ(refusal_on(gpu, last), "the channels of its operands are contiguous already");
+      EXPECT_EQ(plan_on(gpu, last).kernel, "implicit_gemm") << gpu;
+    }
+}
+
+TEST(ChannelsLast, RefusalsGiveTheReason) {
+  auto const of = [](DataType type, Geometry const& g) {
+    return problem_of(ConvolutionDirection::forward, type, type, TensorFormat::nchw, g);
+  };
+  Geometry narrow;
+  EXPECT_EQ(refusal_on("h200", of(DataType::f16, wide())),
+            "warp_specialized packs operands for itself on NVIDIA H200");
+  EXPECT_EQ(refusal_on("a100", of(DataType::f32, wide())), "no tensor cores multiply f32 and f32");
+  EXPECT_EQ(refusal_on("a100", of(DataType::f16, narrow)),
+            "4 channels of f16 in a group do not fill runs of 16 bytes");
+  EXPECT_NE(refusal_on("t4", of(DataType::f16, wide())), "");
+  PlanOptions none;
+  none.max_workspace = 0;
+  EXPECT_NE(make_plan(of(DataType::f16, wide()), testing::gpu_device("a100"), none).kernel, "channels_last");
+}
+
+}  // namespace
+}  // namespace cosmati
