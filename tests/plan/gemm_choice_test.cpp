@@ -4,6 +4,7 @@
 #include "src/plan/gemm/model.h"
 #include "src/plan/gemm/policies.h"
 #include "tests/plan/gemm_problem.h"
+#include "tests/support/compare.h"
 
 namespace cosmati {
 namespace {
@@ -128,10 +129,12 @@ TEST(GemmChoice, TensorCoresTakeWhatTheyCan) {
   EXPECT_EQ(multiply_of(product(DataType::s8, DataType::s32, size, size, size, "tn"), "a100"), Multiply::mma);
   EXPECT_EQ(multiply_of(product(DataType::s8, DataType::s32, size, size, size, "nn"), "h200"),
             Multiply::wgmma);  // after repacking
-  EXPECT_EQ(multiply_of(product(DataType::s8, DataType::s32, size, size, size, "nn"), "a100"),
-            Multiply::dp4a);
-  EXPECT_EQ(multiply_of(product(DataType::e4m3, DataType::f32, size, size, size, "tn"), "rtx4090"),
-            Multiply::mma);
+  for (char const* letters : {"nn", "nt", "tn", "tt"}) {
+    EXPECT_EQ(multiply_of(product(DataType::s8, DataType::s32, size, size, size, letters), "a100"),
+              Multiply::mma);
+    EXPECT_EQ(multiply_of(product(DataType::e4m3, DataType::f32, size, size, size, letters), "rtx4090"),
+              Multiply::mma);
+  }
   EXPECT_EQ(multiply_of(product(DataType::e4m3, DataType::f32, size, size, size, "tn"), "a100"),
             Multiply::fma);
 
@@ -147,6 +150,42 @@ TEST(GemmChoice, TensorCoresTakeWhatTheyCan) {
               std::string::npos)
         << error.what();
   }
+}
+
+// The tensor cores of a GeForce multiply 16 bits at twice the rate of multiply-adds, tf32 at the same.
+TEST(GemmChoice, TensorCoresOfEveryCardAreUsed) {
+  for (char const* gpu :
+       {"rtx3060", "rtx3090", "rtx4090", "rtx5090", "a10", "l4", "l40s", "a100", "h100", "h200", "b200"})
+    for (DataType const type : {DataType::f16, DataType::bf16, DataType::s8})
+      for (char const* letters : {"nn", "nt", "tn", "tt"})
+        for (Index const size : {1024, 4096}) {
+          if (type == DataType::s8 && size < 4096) continue;  // copies of bytes take longer than multiplying
+          DataType const result = type == DataType::s8 ? DataType::s32 : type;
+          GemmProblem const problem = product(type, result, size, size, size, letters);
+          Multiply const multiply = make_plan(problem, gpu_device(gpu)).recipe.policy.multiply;
+          EXPECT_TRUE(multiply == Multiply::mma || multiply == Multiply::wgmma)
+              << gpu << ' ' << name_of(type) << ' ' << letters << ' ' << size;
+        }
+}
+
+// On GPUs without wgmma, mma.sync reads copies of bytes that are not contiguous along k.
+TEST(GemmChoice, BytesAreCopiedForMma) {
+  Device device = this_device(Backend::emulator);
+  device.gpu = describe_gpu("a100");
+  PlanOptions options;
+  options.kernel = "multistage";
+  options.policy = "multiply=mma";
+  for (char const* letters : {"nn", "nt", "tt", "tn"})
+    for (Index const k : {96, 37, 1, 0}) {
+      GemmProblem const problem = product(DataType::s8, DataType::s32, 70, 45, k, letters);
+      auto const prepared = prepare(make_plan(problem, device, options));
+      GemmRecipe const& recipe = prepared.plan().recipe;
+      EXPECT_EQ(recipe.policy.multiply, Multiply::mma);
+      bool const copied = recipe.repack_a.bytes + recipe.repack_b.bytes > 0;
+      EXPECT_TRUE(k != 96 || copied == (letters != std::string("tn"))) << letters;
+      test::Trial<GemmProblem> trial(problem, 3, test::Values::small_integers);
+      trial.compare(trial.run(prepared), {.exact = true}, "multistage");
+    }
 }
 
 TEST(GemmChoice, PoliciesByNameAndByField) {

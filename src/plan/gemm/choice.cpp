@@ -310,6 +310,18 @@ Offer<GemmProblem> best_path(GemmProblem const& problem, Device const& device, P
   return *best;
 }
 
+// Bytes that mma.sync cannot read are copied first, contiguous along k, on GPUs without wgmma, for which
+// warp_specialized does the same.
+void search_copied_bytes(BestOffer<GemmProblem>& best, GemmProblem const& problem, Device const& device,
+                         PlanOptions const& options) {
+  if (features_of(device.gpu).wgmma || problem.by_pointers) return;
+  OperandPath const path = operand_paths(problem, invariant_side(problem, options)).front();
+  if (path.passes.repack_a.bytes + path.passes.repack_b.bytes == 0) return;
+  CanonicalGemm const left = repacked(path.form, path.passes);
+  if (mma_violation(left, device.gpu).empty())
+    search_policies(best, MainLoop::multistage, Multiply::mma, problem, left, device, options, path.passes);
+}
+
 Offer<GemmProblem> offer_of(MainLoop main_loop, GemmProblem const& problem, Device const& device,
                             PlanOptions const& options, GroupForm const* group = nullptr) {
   CanonicalGemm const form =
@@ -370,6 +382,8 @@ Offer<GemmProblem> offer_of(MainLoop main_loop, GemmProblem const& problem, Devi
     else if (asked)
       best.refuse(refusal);
   }
+  if (copies && size_of(form.a.type) == 1 && group == nullptr && (!asked || asked == Multiply::mma))
+    search_copied_bytes(best, problem, device, options);
   return std::move(best).result();
 }
 

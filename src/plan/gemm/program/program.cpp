@@ -154,6 +154,7 @@ class ProductProgram {
     launch.scalars = scalars();
     launch.source = plan_.problem.c;
     launch.result = form_.d.type;
+    copy_operands(launch);
     if (specialized_) specialize(launch);
     launch.form = form_;
     program_.main = add_kernel(program_, kernel());
@@ -173,18 +174,21 @@ class ProductProgram {
     second.at = widened(program_, second.at, plan_.problem.b, swapped ? types_.a : types_.b, "b, converted");
   }
 
-  void specialize(ProductLaunch& launch) {
-    GemmPolicy const& p = recipe_.policy;
+  void copy_operands(ProductLaunch& launch) {
     CanonicalGemm const given = std::exchange(form_, repacked(form_, recipe_));
-    int const size = size_of(form_.a.type);
-    launch.a.box = tensor_box(recipe_.a.along, size, p.block_k, p.block_m, p.cluster_n);
-    launch.b.box = tensor_box(recipe_.b.along, size, p.block_k, p.block_n, p.cluster_m);
     launch.a.at = repacked(program_, launch.a.at, given.a, recipe_.repack_a, form_.m, form_.k, form_.batch,
                            "a, copied", emulated_);
     launch.b.at = repacked(program_, launch.b.at, given.b, recipe_.repack_b, form_.n, form_.k, form_.batch,
                            "b, copied", emulated_);
     launch.a.form = form_.a;
     launch.b.form = form_.b;
+  }
+
+  void specialize(ProductLaunch& launch) {
+    GemmPolicy const& p = recipe_.policy;
+    int const size = size_of(form_.a.type);
+    launch.a.box = tensor_box(recipe_.a.along, size, p.block_k, p.block_m, p.cluster_n);
+    launch.b.box = tensor_box(recipe_.b.along, size, p.block_k, p.block_n, p.cluster_m);
     if (!emulated_ && stores_by_engine(p, form_)) launch.store = tensor_store_of(p, form_);
     if (!form_.by_pointers) return;
     program_.workspace.add("tensor maps", recipe_.map_offset, recipe_.map_bytes);
