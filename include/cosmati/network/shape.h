@@ -13,8 +13,8 @@ COSMATI_CONSTEXPR int odd_pairs(int row) {
 }
 
 // Adjacent lanes load pairs of floats, each of its own 2 x 2 tile. They access different banks if a row of
-// tiles has an even number of slots (possibly one more than tiles) and two rows of the array are as many pairs
-// apart, modulo 16.
+// tiles has an even number of slots (possibly one more than tiles) and two rows of the array are as many
+// pairs apart, modulo 16.
 COSMATI_CONSTEXPR int fused_slots(int tiles, int row) {
   int const excess = (row - tiles) % 16;
   return excess <= 2 ? tiles + excess : tiles + tiles % 2;
