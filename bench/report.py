@@ -27,13 +27,13 @@ ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 RESULTS = os.path.join(ROOT, "bench", "results")
 HEAD = """# Performance
 
-Written by `bench/report.py` from `bench/results/`; do not edit. One section for each machine on which figures were measured. On a processor each is
-measured again by `make figures` (comparisons with PyTorch need `TORCH_PYTHON=/path/to/a/python/that/has/it`), on a GPU by `bench/gpu/figures.sh`; the
-last column has the command of each alone (`cosmati` is `build/release/bin/cosmati`). [measuring.md](measuring.md) says what the numbers mean. Ratios (x) are medians pair by pair: with ≥, of
-our speed to the peer's; with ≤, of our time to that of the plain product. Samples and seeds are given as least to largest (how many).
+Written by `bench/report.py` from `bench/results/`; do not edit. There is one section per machine. `make figures` measures the figures of a CPU again
+(comparisons with PyTorch need `TORCH_PYTHON=/path/to/a/python/that/has/it`), `bench/gpu/figures.sh` those of a GPU; the
+last column has the command for each figure alone (`cosmati` is `build/release/bin/cosmati`). [measuring.md](measuring.md) explains the numbers. Ratios (x) are medians over pairs of slices: with ≥,
+our speed relative to the peer's; with ≤, our time relative to that of the plain product. Samples and seeds are given as minimum to maximum (count).
 
-A figure is *stale* if the code that it was measured of has changed since, or if it does not say which that was. Withdrawn figures were taken against cuDNN's
-legacy `cudnnFind*Ex` calls; users have its graph interface, which is faster. They are neither met nor short.
+A figure is *stale* if the code on which it was measured has changed since, or is not recorded. Withdrawn figures were measured against cuDNN's
+legacy `cudnnFind*Ex` calls; users get its graph interface, which is faster. They count as neither met nor short.
 """
 STALE = ", *stale*"
 # Kinds of figures in the order of the document. A figure belongs to the first kind one of whose words its
@@ -117,7 +117,7 @@ def figures_of(row, lines, stale):
         note = f"{len(values)} problems, {number(min(values))} to {number(max(values))}; {last['driver']}"
         for count, what in ((sum(bool(line["peer_refusal"]) for line in lines), "refused by the peer"),
                             (sum(line["verified"] is False for line in lines), "**WRONG**"),
-                            (sum(line["peer_verified"] is False for line in lines), "where the peer's result is another"),
+                            (sum(line["peer_verified"] is False for line in lines), "where the peer's result differs"),
                             (sum(line["timing"] != "graphs" for line in lines), "timed by single calls")):
             note += f"; {count} {what}" if count else ""
         promised = None if promised is None else float(promised)
@@ -208,7 +208,7 @@ def ratios_by_peer(lines):
 
 def quotes(lines):
     """Returns the README's table: each peer by name, with the figures in which we are slower."""
-    text = ("| on | our speed to that of | figures | least | most | below 1 |\n| --- | --- | ---: | ---: | ---: | ---: |\n")
+    text = ("| on | our speed relative to | figures | minimum | maximum | below 1 |\n| --- | --- | ---: | ---: | ---: | ---: |\n")
     for machine, peer, values in ratios_by_peer(lines):
         interface = ", the better of its graph interface and its legacy calls" if peer.startswith("cuDNN") else ""
         text += (f"| {machine} | {peer}{interface} | {len(values)} | {number(min(values))} x | {number(max(values))} x | "

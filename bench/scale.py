@@ -207,21 +207,21 @@ def model_text():
     host, sums, (device, _), error = fit_epoch([rates["train lenet5", "weak", 4096], rates["train lenet5, tf32", "weak", 4096]], 4096)
     dcgan = rates["train dcgan", "weak", 256]
     text = ["| term | value | from |", "| --- | ---: | --- |",
-            f"| LeNet-5, 4096 a GPU: an epoch's work on one device | {device * 1e3:.2f} ms | fit over f32 and tf32 on 1, 2, 4 GPUs (f59b6b4): four terms, six times, error at most {error * 100:.1f} % |",
+            f"| LeNet-5, 4096 per GPU: an epoch's work on one device | {device * 1e3:.2f} ms | fit over f32 and tf32 on 1, 2, 4 GPUs (f59b6b4): four terms, six times, error at most {error * 100:.1f} % |",
             f"| ... the host's part of an epoch (shuffle, rows, fingerprints) | {host * 1e3:.2f} ms | the same fit |",
-            f"| ... sums of a step that nothing hides | {sums * 1e6:.0f} us | the same fit |",
-            f"| DCGAN tf32, 256 a GPU: a step on one device | {256e3 / dcgan[1]:.2f} ms | measured, the fastest ten steps |",
+            f"| ... sums of a step that do not overlap | {sums * 1e6:.0f} us | the same fit |",
+            f"| DCGAN tf32, 256 per GPU: a step on one device | {256e3 / dcgan[1]:.2f} ms | measured, the fastest ten steps |",
             f"| ... more on four (normalizations in two passes, {SMALL_SUMS} small sums, {GRADIENT_BYTES / 1e6:.0f} MB of gradients) | "
             f"{(1024e3 / dcgan[4]) - 256e3 / dcgan[1]:.2f} ms | measured |",
-            f"| a message between nodes | {LATENCY * 1e6:.0f} us, {FASTEST_LINK / 1e9:.0f} GB/s a node | assumed |",
-            f"| generating f32, a GPU | {rates['generate dcgan f32, host', 'strong', 400000][1]:,.0f} images/s | measured, in host memory |", ""]
+            f"| a message between nodes | {LATENCY * 1e6:.0f} us, {FASTEST_LINK / 1e9:.0f} GB/s per node | assumed |",
+            f"| generating f32, per GPU | {rates['generate dcgan f32, host', 'strong', 400000][1]:,.0f} images/s | measured, in host memory |", ""]
     serial = [epoch_rate(host, sums, device, 4096, places) for places in (1, 2, 4)]
     overlapped = [epoch_rate(0, sums, device, 4096, places) for places in (1, 2, 4)]
     text += ["| | 2 | 4 | 64 | 1,000 |", "| --- | ---: | ---: | ---: | ---: |",
              f"| LeNet-5, weak, the host's part between epochs (as measured at f59b6b4) | {serial[1] / serial[0]:.2f}x | {serial[2] / serial[0]:.2f}x | | |",
              f"| ... all of it while the devices work (predicted, at most) | {overlapped[1] / overlapped[0]:.2f}x | {overlapped[2] / overlapped[0]:.2f}x | a batch would hold all images | |"]
     scaled = [places * (256 / dcgan[1]) / dcgan_step(dcgan, places) for places in (64, 1000)]
-    text += [f"| DCGAN, weak, 256 a GPU | | {dcgan[4] / dcgan[1]:.2f}x (measured) | {scaled[0]:.0f}x | {scaled[1]:.0f}x |"]
+    text += [f"| DCGAN, weak, 256 per GPU | | {dcgan[4] / dcgan[1]:.2f}x (measured) | {scaled[0]:.0f}x | {scaled[1]:.0f}x |"]
     each = rates["generate dcgan f32, host", "strong", 400000][1]
     text += [f"| generating f32, into host memory | 1.99x (measured) | 3.98x (measured) | {64 * each / 1e6:.1f} M images/s | {1000 * each / 1e6:.0f} M images/s |",
              f"| ... bytes of 8-bit images to write | | | {64 * each * 12288 / 1e9:.0f} GB/s | {1000 * each * 12288 / 1e12:.2f} TB/s |"]
@@ -248,7 +248,7 @@ def sums_text():
     told = "; ".join(f"{places} ranks {fit[0] * 1e6:.1f} us + bytes / {fit[1] / 1e9:.2f} GB/s" for places, fit in found if fit)
     waits = max(line["median_seconds"] for line in read(os.path.join(RESULTS, "cpu", "scale.jsonl")) if line.get("kind") == "sums" and line["bytes"] <= 4096)
     return (f"A sum over processes of this host takes, fitted to the fastest of 41 from 64 bytes to 16 MB: {told}. The median of up to 4 KB is up to "
-            f"{waits * 1e3:.1f} ms, where a process waits for its turn on a core.\n")
+            f"{waits * 1e3:.1f} ms, if a process waits for its turn on a core.\n")
 
 
 # ---- the page ----
@@ -265,7 +265,7 @@ def gpu_table(card):
         cells = [f"{found[n]:,.0f}" + (f" ({found[n] / found[1]:.2f}x)" if n > 1 and 1 in found else "") if n in found else "" for n in places]
         if work == "train dcgan":  # f59b6b4 did not measure two GPUs, and timed ten steps at a time
             work += ", tf32" + (", the fastest ten steps" if card == "h200" else "")
-        what = (f"{images:,} a GPU" if scaling == "weak" else f"{images:,} a step") if work.startswith("train") else f"{images:,} in all"
+        what = (f"{images:,} per GPU" if scaling == "weak" else f"{images:,} per step") if work.startswith("train") else f"{images:,} in all"
         includes = ("shuffling, batches, sums, updates; no evaluation, no files" if work.startswith("train") else
                     "the device" if work.endswith("device") else "the device and copies to host memory; no files")
         text.append(f"| {work}, {what} | {scaling} | " + " | ".join(cells) + f" | {includes} |")
@@ -277,7 +277,7 @@ def rank_table():
     if not lines:
         return "Not measured yet: `bench/scale.py measure build/release/bin/cosmati --data FOLDER --weights network.bin`.\n"
     where = sorted({f"{line['machine']} ({line['commit']})" for line in lines})
-    text = [f"Measured on {'; '.join(where)}: processes of one thread each; more of them than cores share these. In brackets, of one process; then the seconds "
+    text = [f"Measured on {'; '.join(where)}: processes of one thread each; if there are more of them than cores, they share these. In parentheses: relative to one process; then the seconds "
             "of the whole command, with `mpirun` and the reading of data.\n",
             "| images/s | scaling | 1 rank | 2 | 4 | 8 |", "| --- | --- | ---: | ---: | ---: | ---: |"]
     by_key = collections.defaultdict(dict)
@@ -285,7 +285,7 @@ def rank_table():
         if line["images"] not in PROCESSOR_COUNTS:
             by_key[line["work"], line["scaling"], line["images"]][line["places"]] = line
     for (work, scaling, images), found in sorted(by_key.items()):
-        what = (f"{images} a rank" if scaling == "weak" else f"{images} a step") if work.startswith("train") else f"{images} in all"
+        what = (f"{images} per rank" if scaling == "weak" else f"{images} per step") if work.startswith("train") else f"{images} in all"
         cells = [f"{found[n]['images_per_second']:,.0f} ({found[n]['images_per_second'] / found[1]['images_per_second']:.2f}x), "
                  f"{found[n]['command_seconds']:.1f} s" if n in found else "" for n in (1, 2, 4, 8)]
         text.append(f"| {work}, {what} | {scaling} | " + " | ".join(cells) + " |")
@@ -296,7 +296,7 @@ def table_4():
     """Returns the report's table 4 in milliseconds: theirs, and ours with and without files."""
     text = ["| images | " + " | ".join(f"{count:,}" for count in COUNTS) + " |", "| --- |" + " ---: |" * len(COUNTS)]
     for places in (1, 2, 4):
-        text.append(f"| the report, {places} a node, {2 * places} GPUs on two nodes | " + " | ".join(f"{value:,}" for value in THEIRS[places]) + " |")
+        text.append(f"| the report, {places} per node, {2 * places} GPUs on two nodes | " + " | ".join(f"{value:,}" for value in THEIRS[places]) + " |")
     for card in CARDS:
         rates = gpu_rates(card)
         for work, what in (("host", "in host memory"), ("files", "with text and BMP")):

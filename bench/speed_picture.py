@@ -25,7 +25,7 @@ def picture(groups):
     """SVG of a row for each of `groups`: (machine, peer, ratios)."""
     height = TOP + ROW * len(groups) + 14
     parts = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" role="img">',
-             "<title>Our speed to that of other libraries</title>", f"<style>{STYLE}</style>",
+             "<title>Our speed relative to that of other libraries</title>", f"<style>{STYLE}</style>",
              f'<text x="{column(1) - 8:.0f}" y="16" class="small" text-anchor="end">slower</text>',
              f'<text x="{column(1) + 8:.0f}" y="16" class="small">faster</text>']
     for ratio in (0.25, 0.5, 1, 2, 4, 8):

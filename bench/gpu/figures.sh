@@ -64,7 +64,7 @@ measure_all_networks() {
   if [ -d "$data/mnist" ] && [ -d "$data/dcgan" ]; then
     for part in lenet5 dcgan mnist; do measure_networks $part; done
   else
-    echo "the networks are left out: $data has no mnist and dcgan; --data FOLDER"
+    echo "the networks are skipped: $data has no mnist and dcgan; --data FOLDER"
   fi
 }
 networks_are_there() {

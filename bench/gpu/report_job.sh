@@ -93,7 +93,7 @@ if ((gpus >= 2)) && [ -d "$data/mnist" ]; then
 elif ((gpus >= 2)); then
   echo "training is left out: $data has no mnist; --data FOLDER"
 fi
-command -v mpirun >/dev/null || echo "ranks are left out: there is no mpirun"
+command -v mpirun >/dev/null || echo "ranks are skipped: there is no mpirun"
 "$python" "$here/report_job.py" ratios "$lines"
 echo "$left runs are left after $SECONDS s; lines in $lines"
 ((left == 0))

@@ -178,7 +178,7 @@ void add_callbacks(dcgan::Callbacks& callbacks, TrainDcganRequest const& request
       io::write_png(numbered(request.samples, step),
                     dcgan::picture(training.sample(sample_count).data(), sample_count));
     };
-  // A checkpoint may have a hundred megabytes, so at most one a minute is saved.
+  // A checkpoint may have a hundred megabytes, so at most one per minute is saved.
   callbacks.epoch = [&training, &s, save, saved = Clock::now() - std::chrono::minutes(1)](long long) mutable {
     bool const last = training.steps_done() == s.steps;
     if (!last && Clock::now() - saved < std::chrono::minutes(1)) return;

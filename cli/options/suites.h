@@ -23,8 +23,8 @@ Suite read_suite(std::string const& path);
 std::vector<Suite> all_suites();
 Suite find_suite(std::string const& name);  // throws Error(bad_request) with the available names
 
-// The layers of a model, a list like a suite in whose sizes the word TOKENS stands for the extent that
-// varies: the one named `name` in bench/models (or share/cosmati/models), or else the file of this name.
+// The layers of a model: a list like a suite, in which the word TOKENS in a size stands for the extent that
+// varies. Reads the list `name` in bench/models (or share/cosmati/models), or else the file of this name.
 Suite find_model(std::string const& name);
 
 // The suite named `name` and the one in `file`; either may be empty. `lines` ("1,4", counted from 1) selects

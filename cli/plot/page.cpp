@@ -56,10 +56,10 @@ std::string about_text(PlotInput const& input) {
 std::string notes_html(PlotInput const& input) {
   std::string notes;
   if (std::string const skipped = skipped_text(input); !skipped.empty())
-    notes += "<p class=\"note\">Left out: " + escaped(skipped) + ".</p>\n";
+    notes += "<p class=\"note\">Omitted: " + escaped(skipped) + ".</p>\n";
   if (input.replaced > 0)
-    notes += "<p class=\"note\">Of repeated measurements the last is shown; " +
-             count_of(static_cast<std::size_t>(input.replaced), "earlier measurement") + " left out.</p>\n";
+    notes += "<p class=\"note\">Of repeated measurements, the last is shown; " +
+             count_of(static_cast<std::size_t>(input.replaced), "earlier measurement") + " omitted.</p>\n";
   return notes;
 }
 

@@ -122,8 +122,8 @@ void draw_axes(Svg& svg, Plane const& plane) {
     svg.line(left, y, right, y, "grid");
     svg.text(left - 4, y + 3, "end", in_powers(value), "quiet");
   }
-  svg.text(left, 11, "start", "operations a second", "quiet");
-  svg.text(right, bottom + 27, "end", "operations a byte of operands and result", "quiet");
+  svg.text(left, 11, "start", "operations per second", "quiet");
+  svg.text(right, bottom + 27, "end", "operations per byte of operands and result", "quiet");
 }
 
 void draw_ceilings(Svg& svg, Plane const& plane, Roof const& roof) {

@@ -238,7 +238,7 @@ void compile_job(CompileRequest const& request) {
   if (request.count != not_given) {
     if (!kernels.empty())
       throw Error(ErrorCode::bad_request, "--count " + std::to_string(request.count) +
-                                              " draws random problems; remove the size and the suite");
+                                              " generates random problems; remove the size and the suite");
     add_random(request, kernels);
   }
   if (kernels.empty())

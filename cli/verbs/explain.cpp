@@ -36,7 +36,7 @@ struct Definition {
 };
 constexpr Definition definitions[] = {
     {RecipeTerm::tile,
-     "128x64x32: rows x columns of d per block x depth of a step; warp, thread: the tile of each; "
+     "128x64x32: rows x columns of d per block x k per step; warp, thread: the tile of each; "
      "stages: steps in shared memory at the same time"},
     {RecipeTerm::cluster, "cluster: this number of blocks loads common parts of a and b once"},
     {RecipeTerm::cluster_reduction, "share a tile's k: each block of the cluster sums its part of k"},
@@ -53,7 +53,7 @@ constexpr Definition definitions[] = {
     {RecipeTerm::access,
      "a along k by 8: read in runs of 8 contiguous elements along k; d by 8: written in such runs; "
      "by 1 is slow"},
-    {RecipeTerm::splits, "splits: parts of k that different blocks sum; their sums are added at the end"}};
+    {RecipeTerm::splits, "splits: parts of k, summed by different blocks; their sums are added at the end"}};
 
 // Defines the terms of the recipes.
 std::string definitions_for(std::vector<Considered> const& considered) {

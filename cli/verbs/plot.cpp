@@ -53,9 +53,7 @@ void plot_job(PlotRequest const& request) {
   if (!request.json && !skipped.empty()) print_warning("skipped: " + skipped);
   if (!request.json)
     print_line(request.out + ": " + std::to_string(input.records.size()) + " measurements" +
-               (input.replaced > 0
-                    ? ", " + std::to_string(input.replaced) + " earlier ones of the same left out"
-                    : "") +
+               (input.replaced > 0 ? ", " + std::to_string(input.replaced) + " earlier ones omitted" : "") +
                ", " + in_bytes(static_cast<double>(page.size())));
   if (above > 0)
     throw Error(
@@ -70,8 +68,8 @@ void plot_job(PlotRequest const& request) {
 void add_plot_command(CLI::App& program) {
   Command const command = Command(program).add_subcommand("plot", "Plot results of bench as an HTML page");
   command.footer(
-      "Ratios to peers by suite and type, rooflines against measured ceilings, and a table\nto "
-      "filter; the page needs no network. Of repeated measurements the last is shown.\nExample: "
+      "Ratios to peers by suite and type, rooflines against measured peaks, and a filterable\n"
+      "table; the page needs no network. Of repeated measurements, the last is shown.\nExample: "
       "cosmati plot results.jsonl --out report.html");
   auto const request = std::make_shared<PlotRequest>();
   Options(command)

@@ -61,7 +61,7 @@ void add_dcgan(CLI::App& train) {
             "folder of train-images-idx3-ubyte (plain or .gz) or of PNGs, or an IDX file (required)")
       .text("--save", request->save, "FILE",
             "checkpoint after each pass over the data, at most one per minute; also for generate "
-            "(dcgan.safetensors)")
+            "(default: dcgan.safetensors)")
       .text("--resume", request->resume, "FILE", "a checkpoint to resume, with its own settings")
       .text("--samples", request->samples, "FILE.png",
             "grids of 64 images during training, to FILE-000001.png, FILE-000002.png, ...: numbered by step")
@@ -69,13 +69,13 @@ void add_dcgan(CLI::App& train) {
                "steps between grids (default: a grid after 1, 2, 4, 8, ... steps and after each pass)")
       .text("--generator", request->generator, "FILE", "the generator alone, in f16, saved at the end")
       .integer("--gpus", request->gpus, "GPUs that share each batch (0: one device, by --backend)")
-      .integer("--report", request->report, "steps between lines of progress (100)")
+      .integer("--report", request->report, "steps between lines of progress (default: 100)")
       .group("Hyperparameters")
-      .integer("--steps", request->steps, "total steps (7000); larger with --resume to continue")
-      .integer("--batch", request->batch, "real and generated images per step (256)")
+      .integer("--steps", request->steps, "total steps (default: 7000); larger with --resume to continue")
+      .integer("--batch", request->batch, "real and generated images per step (default: 256)")
       .integer("--width", request->width,
-               "channels before the last layer, an eighth of those after the projection (64)")
-      .number("--learning-rate", request->learning_rate, "of Adam, for both networks (0.0002)");
+               "channels before the last layer, an eighth of those after the projection (default: 64)")
+      .number("--learning-rate", request->learning_rate, "of Adam, for both networks (default: 0.0002)");
   add_shared_options(options, request->common, "train dcgan");
   dcgan.callback([request] {
     use_cache_of(request->common);
@@ -106,22 +106,24 @@ void add_train_command(CLI::App& program) {
   Options options(lenet5);
   options.text("--data", request->data, "FOLDER", "with MNIST's four IDX files, plain or .gz (required)")
       .text("--save", request->save, "FILE",
-            "the model, saved as a checkpoint after each epoch (lenet5.safetensors)")
+            "the model, saved as a checkpoint after each epoch (default: lenet5.safetensors)")
       .text("--resume", request->resume, "FILE", "a checkpoint to resume, with its own hyperparameters")
       .flag("--explain", request->explain, "print the layers, their kernels and memory, without training")
       .flag("--layered", request->layered,
             "run layer by layer on a GPU that could train with one kernel for many steps")
       .text("--picture", request->picture, "FILE", "a PNG with sample predictions and the training curve")
       .group("Hyperparameters")
-      .text("--variant", request->variant, "NAME", "modern, chapter, lecun1998 (modern)")
-      .integer("--epochs", request->epochs, "passes over the training images (modern 10, chapter 20)")
-      .integer("--batch", request->batch, "images per step (64)")
-      .text("--optimizer", request->optimizer, "NAME", "sgd, adam (modern sgd, chapter adam)")
-      .text("--schedule", request->schedule, "NAME", "constant, step, inverse, cosine, one-cycle (one-cycle)")
+      .text("--variant", request->variant, "NAME", "modern, chapter, lecun1998 (default: modern)")
+      .integer("--epochs", request->epochs,
+               "passes over the training images (default: modern 10, chapter 20)")
+      .integer("--batch", request->batch, "images per step (default: 64)")
+      .text("--optimizer", request->optimizer, "NAME", "sgd, adam (default: modern sgd, chapter adam)")
+      .text("--schedule", request->schedule, "NAME",
+            "constant, step, inverse, cosine, one-cycle (default: one-cycle)")
       .number("--learning-rate", request->learning_rate,
-              "base rate, or peak of one-cycle (depends on the variant)")
-      .number("--momentum", request->momentum, "of sgd (0.9)")
-      .number("--weight-decay", request->weight_decay, "(modern 0.0005, chapter 0)")
+              "base rate, or peak of one-cycle (default: depends on the variant)")
+      .number("--momentum", request->momentum, "of sgd (default: 0.9)")
+      .number("--weight-decay", request->weight_decay, "(default: modern 0.0005, chapter 0)")
       .integer("--gpus", request->gpus, "GPUs that share each batch (0: one device, by --backend)");
   add_shared_options(options, request->common, "train lenet5");
   lenet5.callback([request] {

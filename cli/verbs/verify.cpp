@@ -33,7 +33,7 @@ void add_options(CLI::App& command, VerifyRequest& request) {
       .text("--shapes", request.shapes, "FILE", "a file with a list of problems, as in bench/suites")
       .once()
       .number("--most-operations", request.max_operations,
-              "larger problems of a suite are left out (default: 2e9, about ten seconds)")
+              "larger problems of a suite are skipped (default: 2e9, about ten seconds)")
       .group("Parameters");
   request.subject->add_parameters(options);
   add_shared_options(options, request.common, "verify", request.subject.get());

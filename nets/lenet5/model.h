@@ -13,17 +13,14 @@ namespace cosmati::lenet5 {
 inline constexpr int class_count = 10;
 inline constexpr Index image_size = 28;
 
-// modern:  C1 5x5 1->6 (padding 2), 2x2 maximum, ReLU; C3 5x5 6->16, 2x2 maximum, ReLU; fully connected
-// 400->120 (C5:
-//          a 5x5 convolution whose output is one pixel), ReLU; 120->84, ReLU; 84->10; softmax with
-//          cross-entropy.
-// chapter: the same with 2x2 means and sigmoids, and Gaussian (RBF) units around trained centres at the end
-// (Kirk and
-//          Hwu, Programming Massively Parallel Processors, chapter 16). Its bias comes after pooling; a mean
-//          of sums is the sum of the means, so adding it in the convolution gives the same function.
+// modern:    C1 5x5 1->6 (padding 2), 2x2 maximum, ReLU; C3 5x5 6->16, 2x2 maximum, ReLU; fully connected
+//            400->120 (C5: a 5x5 convolution whose output is one pixel), ReLU; 120->84, ReLU; 84->10; softmax
+//            with cross-entropy.
+// chapter:   the same with 2x2 means and sigmoids, and Gaussian (RBF) units around trained centers at the end
+//            (Kirk and Hwu, Programming Massively Parallel Processors, chapter 16). Its bias comes after
+//            pooling; a mean of sums is the sum of the means, so adding it in the convolution is equivalent.
 // lecun1998: 60,000 trained numbers: after C1 and C3 means with a trained coefficient and bias for each map,
-// C3 partially
-//          connected, scaled tanh, Gaussian units around fixed pictures of the digits (codes.h).
+//            C3 partially connected, scaled tanh, Gaussian units around fixed digit images (codes.h).
 enum class Variant { modern, chapter, lecun1998 };
 inline constexpr Variant variants[] = {Variant::modern, Variant::chapter, Variant::lecun1998};
 char const* name_of(Variant variant);

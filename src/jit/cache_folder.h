@@ -10,8 +10,7 @@
 namespace cosmati::jit {
 
 // The folder that is written to: `chosen` (of --cache), else COSMATI_CACHE, else $XDG_CACHE_HOME/cosmati,
-// else
-// ~/.cache/cosmati; empty if there is none of these.
+// else ~/.cache/cosmati; empty if none of these is set.
 std::string cache_folder(std::string const& chosen = {});
 
 struct CacheStatistics {

@@ -154,7 +154,7 @@ def odd_records():
     done, page = plot(write("odd.jsonl", *lines))
     check_whole(page, "odd")
     counted = ("1 line of other" in page.text, "2 lines of verbs other than bench", "3 lines that are not records", "2 lines without a time or a rate",
-               "2 lines without subject, problem or type", "2 earlier measurements left out")
+               "2 lines without subject, problem or type", "2 earlier measurements omitted")
     for words in counted[1:]:
         program.check(words in page.text, f"the report says: {words}")
     program.check(all(words in done.stderr for words in counted[1:5]) and "warning" in done.stderr, done.stderr)

@@ -52,8 +52,8 @@ TEST(Launch, RefusesWhatNoDeviceRuns) {
   };
   EXPECT_SAYS(refusal({1, -1, 1}, 48, 1), "a launch of 1 x -1 x 1 blocks");
   EXPECT_SAYS(refusal({1, 1, 65536}, 48, 1), "a launch of 1 x 1 x 65536 blocks");
-  EXPECT_SAYS(refusal({1, 1, 1}, 0, 1), "0 threads a block; valid values: 1 to 1024");
-  EXPECT_SAYS(refusal({1, 1, 1}, 1025, 1), "1025 threads a block");
+  EXPECT_SAYS(refusal({1, 1, 1}, 0, 1), "0 threads per block; valid values: 1 to 1024");
+  EXPECT_SAYS(refusal({1, 1, 1}, 1025, 1), "1025 threads per block");
   EXPECT_SAYS(refusal({1, 1, 1}, 48, -1), "-1 host threads");
   EXPECT_SAYS(testing::report_of([] { emulator::block_barrier(); }, ErrorCode::bad_request),
               "outside a kernel");

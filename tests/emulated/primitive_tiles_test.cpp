@@ -151,7 +151,7 @@ TEST(EmulatedTiles, AClusterKeepsAChannel) {
   }
 }
 
-// Runs of elements of compile-time types, as kernels compiled for a GPU access them.
+// Runs of elements of compile-time types, accessed as by kernels compiled for a GPU.
 struct Nothing {};
 
 template <class Element, int width>

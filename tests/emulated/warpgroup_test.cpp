@@ -405,9 +405,9 @@ TEST(Warpgroup, RegistersAreThoseOfTheBlock) {
   EXPECT_SAYS(report(4), "release_registers<24>(), where others of its warpgroup set 40");
 }
 
-// Operands whose lines are depths, from any line on: groups of 8 depths are `pair` lines apart, and columns
-// from 64 on are those `span` lines further, so that they overlap in memory. conv/wgrad_taps.h reads x in
-// this way.
+// Operands whose lines are values of k, beginning at any line: groups of 8 are `pair` lines apart, and
+// columns from 64 on are read `span` lines later, so that they overlap in memory. conv/wgrad_taps.h reads x
+// in this way.
 struct Lines {
   int first = 0, pair_bytes = 0, span = 0;
   float* d = nullptr;

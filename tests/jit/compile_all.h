@@ -8,7 +8,7 @@
 
 namespace cosmati::jit {
 
-// `threads`: 0: one per core. When all are done, throws the error of the first source that has one.
+// `threads` = 0: one per core. When all are done, throws the error of the first source that failed.
 inline std::vector<Cubin> compile_all(std::span<Source const> sources, int threads = 0) {
   std::vector<Cubin> cubins(sources.size());
   run_all(sources.size(), threads, [&](std::size_t index) { cubins[index] = compile(sources[index]); });

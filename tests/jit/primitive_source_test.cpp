@@ -106,7 +106,7 @@ TEST(PrimitiveSource, RowNormsKeepTheirRows) {
       EXPECT_EQ(plan::lower(norm, h200()).passes[0].parameters.policy.cached > 0, kept) << length;
       norm.dweight = norm.weight;
       if (norm.centered()) norm.dbias = norm.weight;
-      // One pass adds the sums of weight and bias beside dx, and the last one joins those of its blocks.
+      // One pass computes dx and the blocks' sums of weight and bias, and the last one combines these.
       bool const in_one_pass = length == 1024 || length == 4096;
       EXPECT_EQ(plan::lower(norm, h200()).passes.back().family,
                 in_one_pass ? plan::PrimitiveFamily::reduce : plan::PrimitiveFamily::rows)

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Several GPUs of one machine: the same bytes as by one GPU, also if a rank, a process or a GPU is lost.
+"""Several GPUs of one machine: the same bytes as with one GPU, even if a rank, a process or a GPU is lost.
 
 usage: check_gpus.py COSMATI [--count N]     exit status 77 where there are fewer than two GPUs; N images (60000)
 Killed ranks and processes are continued by the same command; a GPU without free memory does not take part.

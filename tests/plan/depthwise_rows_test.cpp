@@ -155,7 +155,8 @@ TEST(DepthwiseRows, RefusesWhatItCannotKeepInRegisters) {
             "16 channels and 32 filters in 16 groups; each channel must form its own group, with one filter");
 }
 
-// Sums and filters have constant indices after unrolling; if one has not, all of them lie in local memory.
+// Sums and filters have constant indices after unrolling; a single index that is not constant would put all
+// of them in local memory.
 TEST(DepthwiseRows, CompilesWithoutLocalMemory) {
   if (!jit::nvrtc_available()) GTEST_SKIP() << jit::nvrtc_description();
   for (ConvolutionDirection const direction : directions)

@@ -75,7 +75,7 @@ TEST(FusedTraining, RefusalsSayWhatDoesNotFit) {
   EXPECT_NE(refusal(large, device).find("a block has 232448"), std::string::npos) << refusal(large, device);
   Device cpu = device;
   cpu.backend = Backend::cpu;
-  EXPECT_EQ(refusal(network, cpu), "the backend cpu runs no kernels of a GPU");
+  EXPECT_EQ(refusal(network, cpu), "the backend cpu does not run GPU kernels");
 }
 
 TEST(FusedTraining, TheKernelCompilesWithoutManySpills) {

@@ -117,7 +117,7 @@ TEST(PrimitiveProgram, InputsThatAreTheSameInAllRunsOfAThreadAreLoadedOnce) {
   ASSERT_EQ(pass.inputs.size(), 4u);
   EXPECT_EQ(pass.parameters.policy.fixed, 0b1110u);
   EXPECT_EQ(pass.parameters.policy.unroll, 4);
-  // 96 channels are 12 runs, of which 256 threads are no multiple.
+  // 96 channels are 12 runs, which do not divide 256 threads.
   problem.x = problem.y = describe(f16, image_layout(TensorFormat::nhwc, 64, 96, 56, 56));
   problem.statistics = describe(f32, Shape(96));
   EXPECT_EQ(lower(problem, h200()).passes.back().parameters.policy.fixed, 0u);

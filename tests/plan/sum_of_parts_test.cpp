@@ -74,7 +74,7 @@ TEST(SumOfParts, RefusalsGiveTheReason) {
                        "medium,partition=split_k_parallel"),
              "with at least 2 steps of k");
   problem.by_pointers = true;
-  EXPECT_HAS(complaint(problem, "medium,partition=split_k_parallel"), "not for pointers");
+  EXPECT_HAS(complaint(problem, "medium,partition=split_k_parallel"), "no arrays of pointers");
 }
 
 TEST(SumOfParts, ALineOfATuningFileTellsIt) {

@@ -4,15 +4,15 @@
 
 namespace cosmati::arch {
 
-// The top bit of the counter flips when the last block arrives: block 0 adds what the other blocks, which add
-// 1, lack. The counter is zero before the first barrier of all launches, and needs no reset between them.
+// Each arrival adds 1, that of block 0 the rest up to 2^31, so the counter's top bit flips when the last
+// block arrives. The counter is zero before the first barrier of the first launch, and is never reset.
 COSMATI_DEVICE unsigned grid_arrival() {
   return block_x() == 0 ? 0x80000000u - static_cast<unsigned>(grid_x() - 1) : 1u;
 }
 
 // Writes of all threads of the grid before their arrival are visible to all of them after the wait: the
 // barriers of the block order the accesses of its threads with those of thread 0, which releases and
-// acquires. The arrival returns what the wait needs, in thread 0. Work between the two is not ordered.
+// acquires. In thread 0, the arrival returns what the wait needs. Work between the two is not ordered.
 #if defined(__CUDACC__)
 COSMATI_DEVICE unsigned arrive_at_grid(unsigned* counter) {
   block_barrier();

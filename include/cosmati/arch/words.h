@@ -1,5 +1,5 @@
-// Vectors of elements kept in 32-bit words, which are converted by the instructions that take a half of a
-// word or make both. A compiler that sees 16-bit elements moves each of them to a register of its own first.
+// Vectors of elements kept in 32-bit words, and converted by the instructions that read half of a word or
+// write both halves. A compiler that sees 16-bit elements first moves each of them to a register of its own.
 #pragma once
 #include "cosmati/arch/convert.h"
 #include "cosmati/arch/memory.h"

@@ -52,8 +52,8 @@ typedef struct cosmati_gemm {
   /* Not 0: the arguments a, b, c and d are arrays of `batch` pointers, one per matrix (on cuda: arrays in
    * device memory), each with the alignment of its tensor; batch strides are ignored. */
   int32_t by_pointers;
-  /* 3, 6 or 9: products of f32 a and b may be computed by so many products of bf16 on tensor cores, with sums
-   * in f32 and the error that cosmati_explain states; 0: they are multiplied exactly. */
+  /* 3, 6 or 9: products of f32 a and b may be computed by that many products of bf16 on tensor cores, with
+   * sums in f32 and the error that the plan states (cosmati_plan_expected_error); 0: exact products. */
   int32_t bf16_products;
 } cosmati_gemm;
 static inline cosmati_gemm cosmati_default_gemm(void) {

@@ -191,7 +191,7 @@ COSMATI_DEVICE void compute_depthwise(typename Traits::Params const& params, int
 }
 
 // Grid: channel tiles * ceil(items / items_of_block); block: Traits::threads; dynamic shared memory:
-// SharedStorage with inputs * taps * channels of a tile filters.
+// SharedStorage, whose filters have inputs * taps * channels of a tile elements.
 template <class Traits>
 COSMATI_KERNEL(Traits::threads, 3)
 depthwise_kernel(COSMATI_PARAMETER typename Traits::Params params) {

@@ -51,7 +51,7 @@ struct DepthwiseRowsTraits {
 };
 
 // What one thread keeps in registers. Rows of results are counted in groups: a forward group is one row, a
-// group of a data gradient consists of `row_step` rows. Step i reads what completes group i - (ages - 1).
+// group of a data gradient is `row_step` rows. Step i reads the rows that complete group i - (ages - 1).
 template <class Traits>
 struct DepthwiseRows {
   using Sum = typename Traits::Sum;
@@ -136,7 +136,7 @@ struct DepthwiseRows {
     }
   }
 
-  // Begins a group, in the registers of the one that has been stored; the others become a step older.
+  // Begins a group, in the registers of the one that has been stored; the others become one step older.
   COSMATI_DEVICE void advance(int i) {
     COSMATI_UNROLL
     for (int k = 0; k < rows_out; ++k) {

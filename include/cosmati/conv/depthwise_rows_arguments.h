@@ -38,7 +38,7 @@ struct DepthwiseRowsParameters {
   DepthwiseRowsSchedule schedule;
 };
 
-// A filter gradient. Origins are the position in x at which output 0 meets tap 0.
+// A filter gradient. The origins are the position in x that tap 0 of output 0 reads.
 struct DepthwiseRowsFilterArguments {
   void const* image = nullptr;
   void const* gradient = nullptr;
@@ -50,8 +50,8 @@ struct DepthwiseRowsFilterArguments {
   Index gradient_image = 0, gradient_channel = 0, gradient_row = 0;
 };
 
-// A block has `lanes` vectors of channels by `slots` items; an item is a part of the rows of a run of an
-// image.
+// A block has `lanes` vectors of channels by `slots` items; an item is a part of the rows of one run of
+// columns of an image.
 struct DepthwiseRowsFilterSchedule {
   Divisor tiles, lanes;  // blocks along the channels, fastest in the grid; vectors of a block
   Divisor runs, row_parts;

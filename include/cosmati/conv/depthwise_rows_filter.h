@@ -1,7 +1,7 @@
 // The filter gradient of a depthwise convolution by threads that walk down the images, as depthwise_rows
-// does: each row of x is loaded and converted once, and multiplied with all rows of dy that it meets, which
-// stay in registers beside the sums of all taps. Blocks add the sums of their threads, a second kernel those
-// of the blocks, both in a fixed order, so that the result is deterministic.
+// does: each row of x is loaded and converted once, and multiplied by all rows of dy that it pairs with,
+// which stay in registers beside the sums of all taps. Blocks add the sums of their threads, and a second
+// kernel those of the blocks, both in a fixed order, so that the result is deterministic.
 #pragma once
 #include "cosmati/arch/arithmetic.h"
 #include "cosmati/arch/thread.h"
@@ -27,7 +27,7 @@ struct DepthwiseRowsFilterTraits {
   static constexpr int threads = depthwise_rows_threads;
   static constexpr int taps = shape.row_taps * shape.column_taps;
   static constexpr int taps_at_a_time = taps < 9 ? taps : 9;
-  // The sums of some taps, and then of groups of threads.
+  // The threads' sums of some taps, and then those of groups of threads.
   struct SharedStorage {
     Sum sum[taps_at_a_time][shape.vector][threads];
     Sum group[threads];
@@ -35,7 +35,7 @@ struct DepthwiseRowsFilterTraits {
   static_assert(!shape.transposed);
 };
 
-// What one thread keeps in registers: the sums of all taps, and the rows of dy that the next rows of x meet.
+// What one thread keeps in registers: the sums of all taps, and the rows of dy for the next rows of x.
 template <class Traits>
 struct DepthwiseRowsFilter {
   using Sum = typename Traits::Sum;
@@ -231,7 +231,7 @@ depthwise_rows_filter_kernel(COSMATI_PARAMETER typename Traits::Params params) {
     store_partials<Traits>(params, rows, tile, part, first);
 }
 
-// Adds the parts: a block 32 results, each by threads / 32 threads. Grid: ceil(channels * taps / 32).
+// Adds the parts: a block computes 32 results, threads / 32 threads each. Grid: ceil(channels * taps / 32).
 template <class Traits>
 COSMATI_KERNEL(Traits::threads, 4)
 depthwise_rows_filter_sum_kernel(COSMATI_PARAMETER typename Traits::Params params) {

@@ -6,17 +6,16 @@ namespace cosmati {
 
 inline constexpr int depthwise_rows_threads = 128;
 
-// Results of the forward direction read the image at result * step
-// + tap - padding; an element of dy at position i reaches the results i * step + tap - padding of a data
-// gradient.
+// Forward, a result reads the image at result * step + tap - padding. In a data gradient, the element of dy
+// at position i reaches the results i * step + tap - padding.
 struct DepthwiseRowsShape {
   bool transposed = false, channels_last = false, packed_filter = false;
   int vector = 1, run = 1;  // channels and columns of results per thread
   int row_taps = 1, column_taps = 1, row_step = 1, column_step = 1;
-  // Whether a row is loaded while the one before it is multiplied, and whether sums stay in their registers,
-  // with a copy of the code for each row that they wait for, instead of moving to the next after each step.
+  // ahead: a row is loaded while the one before it is multiplied. unrolled: the code has a copy of the step
+  // for each age, so that sums stay in their registers instead of moving to the next ones after each step.
   bool ahead = false, unrolled = false;
-  int blocks = 1;  // per multiprocessor, for which registers suffice
+  int blocks = 1;  // resident per multiprocessor, by registers
 
   // The groups of rows of results that one row of the image reaches.
   COSMATI_CONSTEXPR int ages() const { return (row_taps + row_step - 1) / row_step; }
@@ -33,15 +32,15 @@ struct DepthwiseRowsShape {
   friend COSMATI_CONSTEXPR bool operator==(DepthwiseRowsShape const&, DepthwiseRowsShape const&) = default;
 };
 
-// Which taps and registers meet. All functions use only compile-time numbers, since a shape whose members are
-// called when a kernel runs would lie in memory, and with it everything that it indexes.
+// Which tap adds to which register. All functions use only compile-time constants: a shape that a kernel
+// reads at run time would be in memory, and so would everything indexed by it.
 template <DepthwiseRowsShape shape>
 struct DepthwiseRowsMap {
   static constexpr bool transposed = shape.transposed, unrolled = shape.unrolled;
   static constexpr int ages = shape.ages(), columns_before = shape.columns_before();
   static constexpr int row_step = shape.row_step, column_step = shape.column_step;
 
-  // The registers, of `ages`, of the group that began `age` steps before step `step` mod ages.
+  // The index, below ages, of the registers of the group that began `age` steps before step `step` mod ages.
   static COSMATI_CONSTEXPR int place(int step, int age) {
     return unrolled ? (step - age + ages) % ages : age;
   }

@@ -31,8 +31,8 @@ struct DgradSmallCTraits {
     return window.shape;
   }
 
-  // The weights and values of a step, later in the same space the threads' sums: shape.shared_values() in
-  // all.
+  // The weights and values of a step; later, the threads' sums in the same space: shape.shared_values()
+  // elements.
   struct SharedStorage {
     Sum value[1];
     COSMATI_DEVICE Sum* weights() { return value; }

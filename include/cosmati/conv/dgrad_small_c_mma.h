@@ -57,8 +57,8 @@ struct DgradSmallCMma {
   CellShape const shape;
   unsigned char* filter;  // (tap, pack, lane) of the filter's fragments, 8 bytes each
 
-  // Fragments as mma reads b: lane 4 * g + t has of channel g of dx the four bytes of depth at 4 * t and at
-  // 16 + 4 * t.
+  // Fragments as mma reads b: for channel g of dx, lane 4 * g + t has the four bytes from byte 4 * t of the
+  // depth on, and the four from byte 16 + 4 * t on.
   COSMATI_DEVICE void load_filter() const {
     auto const* const from = arch::as_global(static_cast<Element const*>(window.filter));
     int const packs = window.chunks * shape.packs, words = shape.taps() * packs * 64;

@@ -4,8 +4,8 @@
 
 namespace cosmati {
 
-// What a sliding kernel compiles in about an axis of its windows: the maximum number of taps, and the steps
-// of outputs and taps. taps = 0: nothing.
+// The compile-time constants of a sliding kernel for an axis of its windows: the maximum number of taps, and
+// the steps of outputs and taps. taps = 0: none.
 struct KnownAxis {
   int taps = 0, output_step = 1, tap_step = 1;
   bool uneven = false;  // some phases have one tap less than `taps`, or none

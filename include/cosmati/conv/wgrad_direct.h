@@ -26,7 +26,7 @@ struct WgradDirectTraits {
   static constexpr int places = (run - 1) * output_step + (taps - 1) * tap_step + 1;
   static constexpr int vector = vector_of_run(run, static_cast<int>(sizeof(Sum)));
 
-  // The planes of x and dy, later in the same space the threads' sums; their extents are known only at run
+  // The planes of x and dy; later, the threads' sums in the same space. The extents are known only at run
   // time.
   struct SharedStorage {
     Sum value[1];

@@ -1,8 +1,8 @@
 // The filter gradient by wgmma with all taps from one copy of x: dw[k, c, r, s] = sum of dy[n, p, q, k] *
 // x[n, h, w, c], for tensors of 16-bit types whose channels are contiguous. A block keeps the sums of 64
 // filters and 64 channels for up to 3 x 3 taps, one warpgroup for each column of taps. Its producer copies
-// rows of dy and the rows of x around them by TMA; lines of 64 channels are the depth of the product, so that
-// a tap is a number of lines from which x is read. wgrad_taps_sum.h adds the blocks' sums in a fixed order.
+// rows of dy and the rows of x around them by TMA, in lines of 64 channels of a pixel. Pixels are k of the
+// product, so a tap is an offset in lines of x. wgrad_taps_sum.h adds the blocks' sums in a fixed order.
 #pragma once
 #include "cosmati/arch/memory.h"
 #include "cosmati/arch/thread.h"
@@ -70,7 +70,7 @@ struct WgradTaps {
     }
   };
 
-  // The column of x that output 0 pairs with for a tap is column_of() in phase phase_of().
+  // For a tap, output 0 pairs with column column_of() of phase phase_of() of x.
   COSMATI_DEVICE static int column_of(Params const& all, int tap) {
     return (all.left + tap * shape.columns.dilation) >> (shape.columns.stride - 1);
   }
@@ -157,8 +157,8 @@ struct WgradTaps {
     arch::fence_registers(sums);
   }
 
-  // The first `rows` rows of each image. Rows beyond the last are not multiplied: x may exist there, and
-  // infinity times a zero of dy is not zero. Where rows are multiplied in pairs there are at least two.
+  // Multiplies the first `rows` rows of each image. Rows beyond the last are skipped: x may exist there, and
+  // infinity times a zero of dy is not zero. If rows are multiplied in pairs, there are at least two.
   COSMATI_DEVICE static void multiply(float (&sums)[sum_count], unsigned long long gradient,
                                       unsigned long long image, int rows) {
     constexpr int step_images = shape.pairs_images() ? 2 : 1, step_rows = shape.pairs_rows() ? 2 : 1,
@@ -179,8 +179,8 @@ struct WgradTaps {
     } while (row + step_rows <= rows);
   }
 
-  // The last row of an odd number of rows that are multiplied in pairs: the first 8 of 16 outputs are the
-  // zeros before the lines, the other 8 are as many lines after them as the descriptor's stride says.
+  // Multiplies the last row of an odd number of rows that are multiplied in pairs: the first 8 of 16 outputs
+  // are the zeros that precede the lines; the descriptor's stride leads from them to the other 8.
   COSMATI_DEVICE static void multiply_last(float (&sums)[sum_count], unsigned long long gradient_zeros,
                                            unsigned long long image_zeros, int row, int before, int column) {
     auto const with_stride = [](int lines) {

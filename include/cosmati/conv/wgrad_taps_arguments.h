@@ -33,8 +33,8 @@ struct WgradTapsParameters {
   float* partials = nullptr;
   int top = 0, left = 0;
   int outputs_down = 0;
-  // dy's row of a chunk ends with `lead` zeros. For the first `leading_taps` columns of taps they are read
-  // before the row, as the end of the row before.
+  // dy's row of a chunk ends with `lead` zeros. The first `leading_taps` columns of taps read the zeros at
+  // the end of the row before instead.
   int lead = 0, leading_taps = 0;
   int steps = 0, parts = 1;
   Divisor chunks, bands;  // of a step

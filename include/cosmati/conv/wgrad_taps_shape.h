@@ -1,4 +1,4 @@
-// The compile-time geometry of wgrad_taps: which part of dy and x is in shared memory at a time.
+// The compile-time geometry of wgrad_taps: which part of dy and of x is in shared memory at a time.
 #pragma once
 #include "cosmati/core/config.h"
 

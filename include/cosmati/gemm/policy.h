@@ -21,7 +21,7 @@ enum class Partition : unsigned char {
   tiles,     // one block per tile
   split_k,   // several blocks share each tile, each with an equal part of k
   stream_k,  // the steps of some tiles are concatenated and divided into equal ranges, one per resident block
-  split_k_parallel,  // as split_k, but all blocks store their sums, which another kernel adds
+  split_k_parallel,  // like split_k, but all blocks store their sums, and a second kernel adds them
 };
 
 enum class EpilogueSchedule : unsigned char {

@@ -155,7 +155,7 @@ struct FactorPieces {
     p0 = nearest(x);
     // The largest finite numbers would be rounded to infinity.
     if (is_finite && magnitude >= 0x7f7f8000u) p0 = bits >> 16;
-    // A p0 of 0 would make NaN of x times infinity.
+    // With a p0 of 0, x times infinity would be NaN.
     if (magnitude != 0 && (p0 & 0x7fffu) == 0) p0 |= 1u;
     finite = is_finite ? p0 : 0u;
     float const rest = is_finite ? x - widen(p0) : 0.0f;
@@ -167,7 +167,7 @@ struct FactorPieces {
   }
 };
 
-// `width`: elements of an aligned run of the source along its major, 1 or 4; `transposed`: the source is
+// `width`: contiguous elements of the source that are loaded together, 1 or 4; `transposed`: the source is
 // contiguous along the outer index. `is_b`: the pieces of the second factor.
 template <int products, bool is_b, int width, bool transposed>
 struct SplitOperand {

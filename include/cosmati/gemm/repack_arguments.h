@@ -27,9 +27,9 @@ struct RepackTile {
   static constexpr int shared_bytes = (transposed ? columns : 1) * 128;
 };
 
-// The pieces of a factor x: x = p0 + p1 + p2, each the bf16 nearest to what is left. `finite` is p0, but 0 if
-// x is infinite or NaN. Only one product has p0 of both factors; the others have `finite`, since an infinity
-// times a remainder of 0 would be NaN.
+// The pieces of a factor x: x = p0 + p1 + p2, each the bf16 nearest to the remainder. `finite` is p0, or 0 if
+// x is infinite or NaN. Only the product of both p0 uses p0; the others use `finite`, since infinity times a
+// remainder of 0 would be NaN.
 enum class Piece : unsigned char { p0, p1, p2, finite };
 
 // The pieces of a and b in product `index` of 3, 6 or 9, from the smallest product to the largest.

@@ -8,7 +8,7 @@
 
 namespace cosmati {
 
-// Sum: of the stored parts, float or int.
+// Sum: the type of the stored parts, float or int.
 template <class Sum_, class Epilogue_, class Destination_, int groups_>
 struct SumOfPartsTraits {
   using Sum = Sum_;

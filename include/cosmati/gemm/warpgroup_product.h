@@ -10,7 +10,7 @@
 
 namespace cosmati {
 
-// A register of sums: one sum, or two of f16, which are in adjacent columns.
+// A register of sums: one sum, or two f16 sums of adjacent columns.
 template <class Sum>
 struct RegisterOfSums {
   using Register = Sum;

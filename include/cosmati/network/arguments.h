@@ -18,8 +18,8 @@ struct FusedTrainingArguments {
   float* losses = nullptr;            // of each step, the mean over the batch
   float momentum = 0, weight_decay = 0;
   float beta1 = 0, beta2 = 0, rest1 = 0, rest2 = 0, epsilon = 0;  // rest1 = 1 - beta1
-  // Used only by the kernel; all zero before the first launch. saved: FusedLayout::saved_rows rows of `pitch`
-  // images, a multiple of fused_pitch; sums: FusedLayout::all_sums of each block.
+  // Scratch memory of the kernel, zero before the first launch. saved: FusedLayout::saved_rows rows of
+  // `pitch` images, a multiple of fused_pitch; sums: FusedLayout::all_sums of each block.
   float* saved = nullptr;
   int pitch = 0;
   float* sums = nullptr;

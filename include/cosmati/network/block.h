@@ -1,4 +1,4 @@
-// What the layers of a fused network have in common: addresses in the block's shared memory, functions, sums
+// Common to the layers of a fused network: addresses in the block's shared memory, activation functions, sums
 // over lanes.
 #pragma once
 #include "cosmati/arch/arithmetic.h"
@@ -37,7 +37,7 @@ COSMATI_DEVICE float square_root(float x) { return sqrtf(x); }
 COSMATI_DEVICE float square_root(float x) { return __builtin_sqrtf(x); }
 #endif
 
-// The sum over groups of `lanes` adjacent lanes, in each of them; called by all lanes of the warp.
+// Returns the sum over a group of `lanes` adjacent lanes to each of them; called by all lanes of the warp.
 template <int lanes>
 COSMATI_DEVICE float sum_of_lanes(float value) {
   COSMATI_UNROLL
@@ -45,8 +45,8 @@ COSMATI_DEVICE float sum_of_lanes(float value) {
   return value;
 }
 
-// Adds the values of `lanes` adjacent lanes: afterwards the first values of lane l, at least one, are the
-// sums from value[l * count / lanes] on. `count` is a power of two.
+// Adds the values of `lanes` adjacent lanes: afterwards lane l has the sums from index l * count / lanes on,
+// as its first values, at least one. `count` is a power of two.
 template <int lanes, int count>
 COSMATI_DEVICE void distribute_sums(float (&value)[count], int lane) {
   COSMATI_UNROLL

@@ -1,5 +1,5 @@
-// A convolution of a fused network, with pooling and function, and its gradients: a block's images in shared
-// memory, a tile of adjacent sums of some maps in the registers of each thread.
+// A convolution of a fused network, with pooling and activation, and its gradients. A block's images are in
+// shared memory; each thread keeps a tile of adjacent sums of some maps in registers.
 #pragma once
 #include "cosmati/network/block.h"
 
@@ -55,7 +55,7 @@ COSMATI_DEVICE void add_windows(float const* x, int row, float const* w, int pit
 }
 
 // How the threads share the sums of `maps` maps of `tiles` tiles: a thread computes `together` maps of a
-// tile, and adjacent lanes share its addends in `parts`. The fewest instructions on the longest path.
+// tile, and `parts` adjacent lanes share its addends. share_tiles() minimizes the busiest thread's work.
 struct TileSharing {
   int together = 1, parts = 1;
 };
@@ -68,7 +68,7 @@ COSMATI_CONSTEXPR TileSharing share_tiles(int tiles, int maps, int addends, int 
       if (maps % m != 0) continue;
       long long const rounds = (tiles * (maps / m) * parts + threads - 1) / threads;
       long long const patch = (tile + taps - 1) * (tile + taps - 1);
-      // The loads of the patch take as long as four times as many multiply-adds.
+      // Loading an element of the patch takes as long as four multiply-adds.
       long long const each = 4 * patch + m * taps * taps * (1 + tile * tile);
       long long const cost = rounds * (addends / parts * each + 8 * (parts - 1) * m * tile * tile);
       if (least == 0 || cost < least) best = {m, parts}, least = cost;
@@ -83,7 +83,7 @@ struct ConvolutionTile : FusedBlock<network> {
   static constexpr FusedLayer layer = network.layer[i];
   static constexpr int taps = layer.taps, pool = layer.pool, pixels = layer.pixels();
   static constexpr int channels = layer.channels, maps = layer.maps, pitch = layer.filter_pitch();
-  static constexpr int margin = i > 0 ? taps - 1 : 0;  // of the gradients of all sums
+  static constexpr int margin = i > 0 ? taps - 1 : 0;  // around the gradients of all sums
   static constexpr int gradient_row = layer.gradient_row(i > 0), gradient_plane = layer.gradient_plane(i > 0);
   static constexpr int filters_at = at.filters[i], biases_at = filters_at + layer.filters();
   static constexpr int sums_at = at.sums[i], scratch_at = at.scratch;
@@ -133,7 +133,7 @@ struct ConvolutionTile : FusedBlock<network> {
       }
     }
   }
-  // The output of a window of sums.
+  // Stores the output of a window of sums: pooling, bias and activation.
   COSMATI_DEVICE void finish(float const (&sum)[pool][pool], int image, int map, int row, int column) const {
     float result = sum[0][0];
     int position = 0;
@@ -163,7 +163,7 @@ struct ConvolutionTile : FusedBlock<network> {
     for (int e = 4 * arch::thread(); e < images * maps * gradient_plane; e += 4 * threads)
       arch::store(shared + scratch_at + e, Four{});
   }
-  // Distributes the gradients of the outputs to those of the sums, which are zero.
+  // Scatters the gradients of the outputs to those of the sums, which are zero before.
   COSMATI_DEVICE void spread() const {
     COSMATI_NO_UNROLL
     for (int task = arch::thread(); task < images * layer.outputs(); task += threads) {
@@ -183,7 +183,7 @@ struct ConvolutionTile : FusedBlock<network> {
   }
 
   // After spread(): adds the gradients of filters and biases over the images to the block's sums, or sets
-  // them. A thread has a row of taps of some filters; adjacent lanes share the rows of the images.
+  // them. A thread computes a row of taps of some filters; adjacent lanes share the rows of the images.
   COSMATI_DEVICE void filter_gradient(bool set) const {
     constexpr int together = maps % 4 == 0 ? 4 : maps % 3 == 0 ? 3 : maps % 2 == 0 ? 2 : 1;
     constexpr int tasks = maps / together * channels * taps, rows = layer.sum_rows();
@@ -241,7 +241,7 @@ struct ConvolutionTile : FusedBlock<network> {
     }
   }
 
-  // gradient(i), after spread().
+  // Computes gradient(i), after spread().
   COSMATI_DEVICE void data_gradient() const {
     constexpr FusedLayer before = network.layer[i - 1];
     constexpr int tile = 2, rows = (layer.height + 1) / 2, columns = (layer.width + 1) / 2;

@@ -1,5 +1,5 @@
 // A fully connected layer of a fused network: the block's images in shared memory, weights from global
-// memory, each read once in a pass. The gradients of the weights are products over the batch, computed by all
+// memory, each read once per pass. The gradients of the weights are products over the batch, computed by all
 // blocks (network/update.h) from the inputs and gradients that the layer saves.
 #pragma once
 #include "cosmati/network/block.h"
@@ -22,7 +22,7 @@ struct LinearTile : FusedBlock<network> {
     constexpr int rows = share > 4 && most > 4 ? 8 : share > 2 ? 4 : share, sums = rows * images;
     static_assert(sums <= 32 && (sums & (sums - 1)) == 0, "a lane or several for each sum of a warp");
     int const lane = arch::thread() % 32;
-    // Where this lane finds a sum when they have been added.
+    // The image and row of the sum that distribute_sums() leaves in this lane.
     int const own_image = lane * sums / 32 % images, own_row = lane * sums / 32 / images;
     COSMATI_NO_UNROLL
     for (int first = arch::thread() / 32 * rows; first < outputs; first += warps * rows) {
@@ -63,7 +63,7 @@ struct LinearTile : FusedBlock<network> {
   COSMATI_DEVICE float* partial(int part, int image) const {
     return shared + scratch_at + (part * images + image) * inputs;
   }
-  // The products of weights and gradients, in parts of the outputs: four inputs a thread.
+  // Multiplies weights and gradients, with the outputs divided into parts: four inputs per thread.
   COSMATI_DEVICE void partial_data_gradient(float const* values) const {
     COSMATI_NO_UNROLL
     for (int task = arch::thread(); task < parts * fours; task += threads) {
@@ -97,7 +97,7 @@ struct LinearTile : FusedBlock<network> {
       for (int image = 0; image < images; ++image) arch::store(partial(part, image) + 4 * four, sum[image]);
     }
   }
-  // gradient(i), the sums of the parts.
+  // Computes gradient(i): the sums of the parts.
   COSMATI_DEVICE void data_gradient() const {
     constexpr FusedLayer before = network.layer[i - 1];
     COSMATI_NO_UNROLL

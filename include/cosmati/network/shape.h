@@ -12,9 +12,9 @@ COSMATI_CONSTEXPR int odd_pairs(int row) {
   return row % 4 == 0 ? row + 2 : row;
 }
 
-// Adjacent lanes load pairs of floats of a tile of 2 x 2 each. They access different banks if a row of tiles
-// has an even number of slots, possibly one more than tiles, and two rows of the array are apart by as many
-// pairs, modulo 16.
+// Adjacent lanes load pairs of floats, each of its own 2 x 2 tile. They access different banks if a row of
+// tiles has an even number of slots (possibly one more than tiles) and two rows of the array are as many
+// pairs apart, modulo 16.
 COSMATI_CONSTEXPR int fused_slots(int tiles, int row) {
   int const excess = (row - tiles) % 16;
   return excess <= 2 ? tiles + excess : tiles + tiles % 2;
@@ -87,9 +87,9 @@ inline constexpr int max_fused_positions = 65536;  // of maxima, in 16 bits
 struct FusedNetwork {
   int layers = 0;
   FusedLayer layer[max_fused_layers] = {};
-  int images = 1;  // that a block computes together
+  int images = 1;  // computed together by a block
   int threads = 512;
-  int blocks = 1;  // resident blocks of a multiprocessor
+  int blocks = 1;  // resident blocks per multiprocessor
   bool adam = false;
   bool nesterov = false;
 
@@ -110,7 +110,7 @@ struct FusedLayout {
   // Once per block: the filters and biases of convolutions, and the sums of their gradients; for each
   // convolution its weights, then its biases.
   int filters[max_fused_layers] = {}, sums[max_fused_layers] = {};
-  int first_sum = 0, all_sums = 0;  // their number is a multiple of 4
+  int first_sum = 0, all_sums = 0;  // where the sums begin; their number, a multiple of 4
   int scratch = 0;                  // gradients with margins, or partial sums of a fully connected layer
   int scratch_size = 0;
   int total = 0;
@@ -118,7 +118,7 @@ struct FusedLayout {
   int saved_input[max_fused_layers] = {}, saved_gradient[max_fused_layers] = {}, saved_rows = 0;
 };
 
-// The rows of weights that a block adds concurrently in a data gradient, for each four inputs.
+// The number of parts in which a block adds the outputs' rows of weights in a data gradient.
 COSMATI_CONSTEXPR int fused_parts(FusedNetwork const& network, int i) {
   FusedLayer const& layer = network.layer[i];
   int const parts = network.threads / (layer.inputs() / 4);

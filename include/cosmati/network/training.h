@@ -51,7 +51,7 @@ struct FusedPass : FusedBlock<network> {
     return {{shared}};
   }
 
-  // Padding stays zero.
+  // Clears the images' arrays; their padding stays zero.
   COSMATI_DEVICE void clear() const {
     constexpr int all = images * at.image;
     COSMATI_NO_UNROLL
@@ -66,7 +66,7 @@ struct FusedPass : FusedBlock<network> {
     }
   }
 
-  // The images of the batch from `first` on; beyond the batch, its last one.
+  // Loads the images of the batch from `first` on; beyond the batch, its last one.
   COSMATI_DEVICE void load_images(FusedTrainingArguments const& p, FusedRow const& row, int first) const {
     constexpr int run = input.width % 4 == 0 ? 4 : 1, runs = input.inputs() / run;
     COSMATI_NO_UNROLL
@@ -96,8 +96,8 @@ struct FusedPass : FusedBlock<network> {
     }
   }
 
-  // Cross-entropy of the softmax of the scores, and the gradient of its mean over the batch: a warp for each
-  // image. Images beyond the batch have no gradient.
+  // Computes the cross-entropy of the softmax of the scores, and the gradient of its mean over the batch: one
+  // warp per image. Images beyond the batch have gradients of 0.
   COSMATI_DEVICE void loss(FusedTrainingArguments const& p, FusedRow const& row, int first) const {
     constexpr int classes = network.classes(), each = (classes + 31) / 32;
     int const lane = arch::thread() % 32;
@@ -147,7 +147,7 @@ struct FusedPass : FusedBlock<network> {
   }
 
   COSMATI_DEVICE static int first_image() { return arch::block_x() * images; }
-  // Losses and gradients of this block's images, of which the first ones are loaded.
+  // Computes losses and gradients of this block's images; the first ones are loaded already.
   COSMATI_DEVICE void run(FusedTrainingArguments const& p, FusedRow const& row) const {
     int const own = first_image();
     if (own >= p.size) return;
@@ -169,7 +169,7 @@ struct FusedPass : FusedBlock<network> {
   }
 };
 
-// The mean of the batch's losses, by one warp.
+// Stores the mean of the batch's losses; called by one warp.
 COSMATI_DEVICE void mean_loss(FusedTrainingArguments const& p, int step) {
   int const lane = arch::thread() % 32;
   float sum = 0;

@@ -44,8 +44,8 @@ struct FusedUpdate {
   static constexpr FusedLayout at = layout_of(network);
   static constexpr int groups = 32 / fused_lanes;  // of a warp
   static constexpr int tile_inputs = 8;            // inputs of a tile
-  // Warps with pairs of groups: for the convolutions' parameters, four in a group, and for layer i's weights
-  // and biases, 4 outputs x 8 inputs in a group.
+  // A warp updates a pair of groups. A group has four parameters of the convolutions, or 4 outputs x 8 inputs
+  // of a fully connected layer's weights, or 4 of its biases.
   static constexpr int pairs_of_sums = (at.all_sums / 4 + groups - 1) / groups;
   static COSMATI_CONSTEXPR int columns(int i) {  // the last: biases
     return (network.layer[i].inputs() + tile_inputs - 1) / tile_inputs + (network.layer[i].gaussian ? 0 : 1);
@@ -72,7 +72,7 @@ struct FusedUpdate {
   }
 
  private:
-  // Calls update_linear of the layer that has this pair.
+  // Calls update_linear for the layer that this pair belongs to.
   template <int i>
   COSMATI_DEVICE static void update_layer(FusedTrainingArguments const& p, FusedNumbers const& now, int pair,
                                           int group, int lane) {
@@ -114,7 +114,7 @@ struct FusedUpdate {
     distribute_sums<fused_lanes>(sum, lane);
     parameter.update(p, now, sum[0]);
   }
-  // The parameter with the gradient in element e of the convolutions' sums; -1: none.
+  // Returns the parameter whose gradient is element e of the convolutions' sums; -1: none.
   template <int i>
   COSMATI_DEVICE static int parameter_of_sum(int e) {
     if constexpr (i < network.layers) {

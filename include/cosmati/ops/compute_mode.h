@@ -28,8 +28,8 @@ constexpr int products_of(ComputeMode mode) {
   return products[static_cast<int>(mode)];
 }
 
-// The largest error of a product by its bf16 products, relative to the product, for factors from 2^-110 on
-// (derived in the decision). bf16x9 is exact.
+// The largest error of a product computed by bf16 products, relative to the product, for factors of at least
+// 2^-110 (derived in the decision). bf16x9 is exact.
 constexpr double largest_product_error(ComputeMode mode) {
   switch (mode) {
     case ComputeMode::bf16x3: return 3.1 * power_of_two(-16);

@@ -1,5 +1,5 @@
 // Training of a small network by one kernel that runs many steps, for networks whose images, activations and
-// gradients fit in the shared memory of a block. Composed for the device; on the backends cuda and emulator.
+// gradients fit in the shared memory of a block. The kernel is composed for the device, cuda or emulator.
 #pragma once
 #include <memory>
 #include <string>
@@ -33,7 +33,7 @@ class FusedTraining {
   // Compiles the kernel, or finds it in the cache. Throws Error(bad_request) if the plan is a refusal.
   explicit FusedTraining(FusedPlan const& plan);
   ~FusedTraining();
-  // Enqueues arguments.steps steps. The caller sets the members up to `losses`, and not `size`.
+  // Enqueues arguments.steps steps. The caller sets the members up to `losses`, except `size`.
   void run(FusedTrainingArguments arguments, Stream stream = nullptr);
 
  private:

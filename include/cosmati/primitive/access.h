@@ -51,7 +51,7 @@ struct RawRun<Element, count, true> {
     COSMATI_UNROLL
     for (int i = 0; i < units; ++i) unit[i] = 0;
   }
-  // The run has been cleared.
+  // The run must have been cleared.
   COSMATI_DEVICE void set(int i, Element value) {
     if constexpr (bits == 16)
       unit[i / per_unit] |= static_cast<unsigned>(__builtin_bit_cast(unsigned short, value))

@@ -1,4 +1,4 @@
-// What the kernels of layer and RMS normalization share: runs of the tensors of a row, and sums over its
+// Common to the kernels of layer and RMS normalization: access to the runs of a row, and sums over its
 // threads, always in the same order.
 #pragma once
 #include "cosmati/primitive/norm_operation.h"
@@ -6,7 +6,7 @@
 
 namespace cosmati {
 
-// (sums are alternately in one of two sets, value, warp)
+// The warps' sums, (set, value, warp): successive joins alternate between two sets.
 template <class Traits, int values = 2>
 struct alignas(16) NormShared {
   typename Traits::Real value[2][values][Traits::threads / 32];
@@ -37,8 +37,8 @@ struct NormAccess {
   COSMATI_DEVICE Place place_of(unsigned run) const {
     return Place(params.axis + policy.kept, policy.terms, run);
   }
-  // The place of a run, or of the last one in place of one that does not exist: loads without branches are
-  // all in flight at once.
+  // The place of a run, or of the last one if it does not exist: loads without branches are all in flight at
+  // once.
   COSMATI_DEVICE Place place_near(unsigned run) const {
     return place_of(run < params.terms ? run : params.terms - 1);
   }
@@ -95,14 +95,14 @@ struct NormAccess {
     }
     if (warps <= 1) return;
     int const warp = arch::thread() / 32, first = warp / warps * warps;
-    // The sums before the previous ones have been read: their readers have reached the previous barrier.
+    // This set was last read before the previous join's barrier, so it may be overwritten.
     auto& slots = shared.value[joins++ % 2];
     if (arch::thread() % 32 == 0) {
       COSMATI_UNROLL
       for (int v = 0; v < values; ++v) slots[v][warp] = sum[v];
     }
     arch::block_barrier();
-    // 16 bytes at a time, if the row has as many warps.
+    // 16 bytes at a time, if the number of warps allows it.
     constexpr int some = 16 / static_cast<int>(sizeof(Real));
     COSMATI_UNROLL
     for (int v = 0; v < values; ++v) {

@@ -5,9 +5,9 @@
 
 namespace cosmati {
 
-// A team of threads takes `unroll` rows at a time; a thread has the same columns in all of them. All runs are
-// complete and kept. Inputs as in NormOperation; outputs: dx, and the block's sums of dy * u and of dy, if
-// their bits are set, `split_stride` elements after those of the previous block.
+// A team of threads processes `unroll` rows at a time; a thread has the same columns in all of them. All runs
+// are complete and kept in registers. Inputs as in NormOperation; outputs: dx, and the block's sums of dy * u
+// and of dy, if their bits are set, `split_stride` elements after those of the previous block.
 template <class Traits>
 struct NormGradientKernel : NormAccess<Traits, 2 * Traits::unroll> {
   static constexpr int width = Traits::width, cached = Traits::cached, rows = Traits::unroll;
@@ -85,7 +85,7 @@ struct NormGradientKernel : NormAccess<Traits, 2 * Traits::unroll> {
     return terms;
   }
 
-  // sum: of g and of g * u of each row.
+  // Adds g and g * u of each row to sum.
   COSMATI_DEVICE void add(unsigned first, Real (&sum)[2 * rows]) {
     COSMATI_UNROLL
     for (int r = 0; r < rows; ++r) {
@@ -173,8 +173,8 @@ struct NormGradientKernel : NormAccess<Traits, 2 * Traits::unroll> {
   }
 };
 
-// The terms are the row. Shared memory: NormShared, then a number for each column. Grid: any number of
-// blocks; each takes every so many rows.
+// The terms are the elements of a row. Shared memory: NormShared, then a number for each column. Grid: any
+// number of blocks, which divide the rows among themselves.
 template <class Traits>
 COSMATI_KERNEL(Traits::threads, norm_gradient_blocks(Traits::threads, Traits::width* Traits::cached))
 norm_gradient_kernel(COSMATI_PARAMETER PrimitiveParameters params) {

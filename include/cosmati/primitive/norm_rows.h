@@ -27,7 +27,7 @@ struct NormKernel : NormAccess<Traits> {
 
   Place const kept;
   bool const exists;
-  // x, and dy * weight of gradients.
+  // x and, for gradients, dy * weight.
   Real value[2][loaded][width];
   int counts[loaded];
   // The mean is mean + correction: the rounding error of a large mean exceeds the deviations.

@@ -1,4 +1,4 @@
-// WMMA fragments: the operands of a warp at one depth of the instruction, and its sums.
+// WMMA fragments: a warp's operands for one step of the instruction along k, and its sums.
 #pragma once
 #include "cosmati/arch/wmma.h"
 #include "cosmati/tile/accumulators.h"

@@ -1,4 +1,4 @@
-// A kernel whose blocks wait for each other: all of them are resident.
+// A cooperative kernel: its blocks wait for each other, so all of them must be resident.
 #pragma once
 #include "src/backend/cuda/driver/module.h"
 #include "src/program/program.h"

@@ -33,8 +33,8 @@ using Problem = ConvolutionProblem;
 
 constexpr Index max_grid_extent = 0x7fffffff;
 
-// Adjacent lanes store adjacent columns of d. The pixels of a phase have gaps, but where channels are planes
-// (NCHW) they are still closer to each other than channels, and become n.
+// Adjacent lanes store adjacent columns of d. The pixels of a phase have gaps, but in NCHW they are still
+// closer to each other than channels are, and become n.
 bool is_better_exchanged(ConvolutionForm const& form) {
   Index const along_m = std::abs(form.d.arguments.row_stride[2]),
               along_n = std::abs(form.d.arguments.column_stride[2]);

@@ -162,7 +162,7 @@ bool walks_channels(TensorDescription const& image, TensorDescription const& res
 
 namespace {
 
-// What a thread has, and how many blocks a multiprocessor has.
+// The channels and columns of a thread, and the resident blocks of a multiprocessor (DepthwiseRowsShape).
 struct Choice {
   int vector, run;
   bool ahead, unrolled;

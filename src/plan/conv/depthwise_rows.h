@@ -1,5 +1,5 @@
-// Depthwise convolutions by threads that walk down the image: which problems, what a thread has, and
-// programs.
+// Depthwise convolutions by threads that walk down the image: supported problems, the results of a thread,
+// and programs.
 #pragma once
 #include <optional>
 #include <string>
@@ -44,16 +44,15 @@ inline constexpr DepthwiseRowsShape emulated_rows_shapes[] = {
 // "DepthwiseRowsShape{false, true, ...}"
 std::string shape_text(DepthwiseRowsShape const& shape);
 
-// Returns what a thread has: as measured to be the fastest for these taps, strides and columns of results, or
-// the shape that the emulator has, if any. `max_vector`: of contiguous channels, 1 unless they are
-// contiguous.
+// Returns the shape measured to be the fastest for these taps, strides and columns of results, or the one
+// that the emulator has, if any. `max_vector`: the largest vector of channels; 1 unless they are contiguous.
 std::optional<DepthwiseRowsShape> rows_shape(ConvolutionProblem const& problem, bool channels_last,
                                              int max_vector, bool emulated);
-// Returns the parts of `rows` rows, each of at least `least`, for which `threads` of a part are enough for a
-// GPU.
+// Returns the number of rows of a part of `rows` rows, at least `least`, so that parts of `threads` threads
+// each fill the GPU.
 Index rows_of_part(Index rows, Index least, Index threads, DepthwiseRowsShape const& shape, Gpu const& gpu);
-// Predicted seconds without the launches, from those of the memory traffic and of the multiply-adds, which
-// overlap in part: within a quarter of what an H100 takes for 7 to 190 us.
+// Predicted seconds without the launches, from the memory traffic and the multiply-adds, which overlap in
+// part: within a quarter of the times of an H100 between 7 and 190 us.
 double rows_seconds(ConvolutionProblem const& problem, Gpu const& gpu);
 // The largest vector of contiguous channels, a power of two in 16 bytes, that all pixels of the tensor allow.
 int channel_vector(TensorDescription const& images);

@@ -372,8 +372,8 @@ Offer<Problem> dgrad_small_c(Problem const& problem, Device const& device, PlanO
   std::optional<Multiply> const multiply = options.policy.multiply;
   Offer<Problem> offer;
   if (!but_multiply.empty() || (multiply && multiply != Multiply::mma && multiply != Multiply::fma)) {
-    offer.refusal = "takes only the policies multiply=mma and multiply=fma; --policy " + options.policy.text +
-                    " was requested";
+    offer.refusal = "supports only the policies multiply=mma and multiply=fma; --policy " +
+                    options.policy.text + " was requested";
     return offer;
   }
   Offer<Problem> const cells = dgrad_small_c_mma(problem, device, options);

@@ -35,14 +35,14 @@ CellAxis cell_axis(Problem const& p, int i) {
 std::string violation(Problem const& p, Device const& device) {
   if (std::string sentence = problem_violation(p, device.backend); !sentence.empty()) return sentence;
   DataType const type = p.y.type;
-  if (p.direction != ConvolutionDirection::data) return "merges the phases of a data gradient";
+  if (p.direction != ConvolutionDirection::data) return "computes only a data gradient";
   if (p.groups != 1) return fmt::format("{} groups; tensor cores sum over all channels of dy", p.groups);
   if (p.x.extent(1) > CellShape::max_channels)
     return fmt::format("{} channels of dx; an mma has {} columns", p.x.extent(1), CellShape::max_channels);
   if (type != p.w.type || size_of(type) < 2 || !mma_takes(type, type, accumulator_type(type, type)))
-    return fmt::format("tensor cores multiply tf32, f16 and bf16 by themselves here, not {} and {}",
+    return fmt::format("both factors must be tf32, f16 or bf16 on tensor cores here, not {} and {}",
                        name_of(type), name_of(p.w.type));
-  if (accumulator_type(type, type) != DataType::f32) return "sums on tensor cores are in f32 here";
+  if (accumulator_type(type, type) != DataType::f32) return "tensor cores sum in f32 here";
   if (std::string sentence = mma_device_violation(type, device.gpu); !sentence.empty()) return sentence;
   if (device.backend == Backend::emulator &&
       !emulator::multiplies_convolution(MainLoop::multistage, Multiply::mma, type, type))
@@ -106,7 +106,7 @@ class ShapeSearch {
             shape.rows.cells = cells;
             shape.packs = packs, shape.warps = warps, shape.fragments = fragments;
             if (packs > 1 && packs / 2 >= steps_) continue;  // half as many suffice
-            if (packs == 1 && steps_ > 1) continue;          // would read parts of memory's units of 64 bytes
+            if (packs == 1 && steps_ > 1) continue;          // would read half of each 64 bytes of memory
             try_tiles(shape);
           }
     return best_;
@@ -173,7 +173,7 @@ class ShapeSearch {
     double const issue = (packs * (fragments * positions + read * shape.warps + taps * fragments) +
                           pieces * 22 / 32 + results * (70 + 35 * shape.channels) / 32) /
                          4;
-    // A warp waits for its own matrices and products, and a block for copies and barriers.
+    // A warp waits for its own fragments and products, and a block for copies and barriers.
     double const alone =
         packs * taps * (8.5 * shape.fragments + 4) + tile_clocks + chunks * chunk_clocks + issue;
     double const clocks =

@@ -126,10 +126,10 @@ bool takes_any_policy(PolicyRequest request, Multiply multiply) {
 
 std::string no_partition(std::optional<Partition> asked) {
   char const* const reason =
-      asked == Partition::stream_k ? "the emulator has it for bf16 by wgmma and f32 by cp.async"
+      asked == Partition::stream_k ? "the emulator supports it for bf16 by wgmma and f32 by cp.async"
       : asked == Partition::split_k_parallel
-          ? "only warp_specialized has it, with at least 2 steps of k, not for pointers, and in the emulator "
-            "for bf16"
+          ? "it requires warp_specialized, with at least 2 steps of k, no arrays of pointers, and in the "
+            "emulator bf16"
           : "there are fewer than 2 steps of k, or more than 65535 matrices";
   return fmt::format("partition={}: {}", asked ? name_of(*asked) : "", reason);
 }

@@ -44,7 +44,7 @@ std::vector<OperandPath> operand_paths(GemmProblem const& problem, std::optional
   bool const own = side.value_or(canonical(problem).swapped);
   for (bool const swapped : {own, !own}) {
     CanonicalGemm const form = canonical(problem, swapped);
-    // A tile has at least 64 rows, but 32 columns suffice: few rows take less of it as columns.
+    // A tile has at least 64 rows, but may have few columns: few rows waste less of it as columns.
     constexpr Index few = 64;
     bool const has_few_rows = !side && form.n <= few && form.m > form.n;
     bool const registers = size_of(form.a.type) == 4 && access_of(form.a).along == Along::mn;

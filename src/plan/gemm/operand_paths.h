@@ -17,9 +17,9 @@ struct OperandPath {
 };
 
 // The first path has contiguous rows of the result, if possible, and passes for all operands that TMA or
-// wgmma does not support. The others pass A through registers, whatever major d then has, let threads load
-// operands of the right major that are not aligned, or exchange the operands if d has few rows, also whatever
-// major d then has. `side`: CanonicalGemm::swapped of the first; without exchanges of few rows.
+// wgmma does not support. The others pass A through registers, let threads load unaligned operands of the
+// right major, or exchange the operands if d has few rows; the first and the last accept either major of d.
+// `side`: CanonicalGemm::swapped of the first path; few rows are not exchanged then.
 std::vector<OperandPath> operand_paths(GemmProblem const& problem, std::optional<bool> side = {});
 
 // Whether wgmma reads A from registers instead of shared memory.

@@ -113,7 +113,7 @@ std::string partition_violation(GemmRecipe const& recipe, KPartition const& k_pa
   Index const steps = k_steps(recipe.policy, form);
   bool const parallel = k_partition.partition == Partition::split_k_parallel;
   if (parallel && (recipe.policy.main_loop != MainLoop::warp_specialized || form.by_pointers))
-    return "partition = split_k_parallel is for the warp_specialized main loop, and not for pointers";
+    return "partition = split_k_parallel requires the warp_specialized main loop, and no arrays of pointers";
   if ((k_partition.partition == Partition::split_k || parallel) &&
       (k_partition.splits > std::max(Index{1}, steps) || form.batch > 65535))
     return fmt::format(

@@ -64,7 +64,7 @@ Offer<GemmProblem> offer_of_pieces(GemmProblem const& problem, Device const& dev
   };
   int const products = products_of(problem.compute);
   if (problem.compute == ComputeMode::exact)
-    return refuse("splits factors of f32 only on request: bf16x3, bf16x6 or bf16x9");
+    return refuse("splits f32 factors only on request: bf16x3, bf16x6 or bf16x9");
   if (problem.d.layout.shape.size() == 0 || problem.k() == 0) return refuse("there is nothing to multiply");
   GemmProblem const product = product_of_pieces(problem);
   std::size_t const bytes_a = bytes_of(product.a), bytes_b = bytes_of(product.b);

@@ -226,7 +226,7 @@ std::string warpgroup_policy_violation(GemmPolicy const& p, int element_bytes, D
         p.warp_n, p.block_m, p.block_n);
   int const groups = p.consumer_warps() / 4;
   if (p.ping_pong ? groups != 2 : groups > 3)
-    return fmt::format("{} warpgroups; ping_pong takes two, each with a whole tile; otherwise at most 3",
+    return fmt::format("{} warpgroups; ping_pong requires two, each with its own tile; otherwise at most 3",
                        groups);
   // Two sums in f16 share a register.
   int const max_sums = (groups == 3 ? 96 : 128) * (sum == DataType::f16 ? 2 : 1);

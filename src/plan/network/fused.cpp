@@ -29,8 +29,8 @@ std::string refusal_of(FusedPlan const& plan) {
   FusedNetwork const& network = plan.network;
   Gpu const& gpu = plan.device.gpu;
   if (plan.device.backend != Backend::cuda && plan.device.backend != Backend::emulator)
-    return fmt::format("the backend {} runs no kernels of a GPU", name_of(plan.device.backend));
-  if (network.layers == 0) return "a layer, loss or type has no part of a fused kernel";
+    return fmt::format("the backend {} does not run GPU kernels", name_of(plan.device.backend));
+  if (network.layers == 0) return "a layer, loss or type is not supported by the fused kernel";
   if (plan.batch > max_fused_batch)
     return fmt::format("a batch of {} images; at most {}", plan.batch, max_fused_batch);
   for (int i = 0; i < network.layers; ++i) {
@@ -41,14 +41,14 @@ std::string refusal_of(FusedPlan const& plan) {
       return fmt::format("a convolution has rows of {} sums; at most {}", layer.sum_columns(),
                          max_fused_columns);
     if (layer.maximum && layer.channels * layer.plane() > max_fused_positions)
-      return fmt::format("a convolution has {} inputs with padding; at most {} before a maximum",
+      return fmt::format("a convolution has {} inputs with padding; at most {} with max pooling",
                          layer.channels * layer.plane(), max_fused_positions);
   }
   if (plan.shared_bytes > gpu.shared_bytes_per_block)
     return fmt::format("the arrays of an image take {} bytes of shared memory; a block has {}",
                        plan.shared_bytes, gpu.shared_bytes_per_block);
   if (plan.device.backend == Backend::emulator && !in_catalogue(network))
-    return "the emulator's catalogue has no kernel of this network";
+    return "the emulator's catalogue has no kernel for this network";
   return {};
 }
 
@@ -116,7 +116,7 @@ FusedPlan plan_fused(FusedNetwork const& layers, Index batch, OptimizerProblem c
 std::string FusedPlan::text() const {
   if (!refusal.empty()) return "trained layer by layer: " + refusal;
   return fmt::format(
-      "trained by one kernel for many steps: {} {} and {} threads a block, {} bytes of shared memory",
+      "trained by one kernel for many steps: {} {} and {} threads per block, {} bytes of shared memory",
       network.images, network.images == 1 ? "image" : "images", network.threads, shared_bytes);
 }
 

@@ -11,7 +11,7 @@ namespace cosmati::plan {
 // The kernel counts images, and elements of their rows, in 32 bits.
 inline constexpr Index max_fused_batch = Index{1} << 20;
 
-// The kernel of a plan that is no refusal.
+// The kernel of a plan without a refusal.
 program::KernelSpec fused_kernel(FusedPlan const& plan);
 // The kernel's argument as C++.
 std::string fused_traits(FusedNetwork const& network);

@@ -104,7 +104,7 @@ struct Reduction {
   std::vector<StridedTensor> inputs, outputs;
 };
 void add_reduction(PrimitiveProgram& program, Reduction const& reduction, PrimitiveTarget const& target);
-// The same in one launch, for partial results: at most a few thousand terms.
+// Like add_reduction, but in one launch; for partial results, at most a few thousand terms.
 void add_joining_reduction(PrimitiveProgram& program, Reduction const& reduction,
                            PrimitiveTarget const& target);
 

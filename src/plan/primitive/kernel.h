@@ -1,4 +1,4 @@
-// From a pass of a primitive to its kernel.
+// The kernel of a pass of a primitive.
 #pragma once
 #include "src/plan/primitive/program.h"
 #include "src/program/program.h"

@@ -18,8 +18,8 @@ std::vector<StridedTensor const*> pointers_to(std::vector<StridedTensor> const& 
   return list;
 }
 
-// The inputs that are the same in all runs of a thread, whose numbers differ by multiples of the threads of a
-// block.
+// The inputs that are the same in all runs of a thread; the indices of its runs differ by multiples of the
+// number of threads of a block.
 unsigned fixed_inputs(PrimitivePass const& pass) {
   PrimitiveParameters const& p = pass.parameters;
   unsigned fixed = 0;

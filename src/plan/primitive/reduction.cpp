@@ -131,7 +131,7 @@ struct Parts {
   Index terms = 1;   // per part
 };
 
-// A launch can count only so many terms.
+// Divides the terms if there are more than a launch supports.
 Parts parts_of(CollapsedSpace const& space, PrimitiveProgram& program) {
   constexpr Index max_terms = Index{1} << 30;
   Parts parts;

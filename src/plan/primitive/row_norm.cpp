@@ -97,7 +97,7 @@ bool share_rows_with_sums(PrimitivePass& pass, PrimitiveTarget const& target) {
   auto const width = static_cast<unsigned>(policy.width);
   unsigned const most = target.emulated ? 2 : std::max(1u, norm_gradient_columns / width);
   unsigned const block = target.emulated || p.terms * width <= 8 * threads ? threads : 2 * threads;
-  // The fewest idle threads, then the most threads a row.
+  // The fewest idle threads, then the most threads per row.
   unsigned along = 0;
   auto const kept_by = [&](unsigned team) { return (p.terms + team - 1) / team; };
   for (unsigned team = 16; team <= block; team *= 2)
@@ -110,7 +110,7 @@ bool share_rows_with_sums(PrimitivePass& pass, PrimitiveTarget const& target) {
   policy.unroll = target.emulated || policy.cached == 1 ? 2 : 1;
   unsigned const across = block / along, rows = across * static_cast<unsigned>(policy.unroll);
   auto const multiprocessors = static_cast<unsigned>(target.emulated ? 1 : target.gpu.multiprocessors);
-  // A block takes at least four times its rows, or there is one for each multiprocessor.
+  // Each block processes its rows at least four times, unless there are fewer blocks than multiprocessors.
   unsigned const worth = std::max(multiprocessors, p.positions / (4 * rows));
   unsigned const resident = multiprocessors * static_cast<unsigned>(norm_gradient_blocks(
                                                   policy.threads, policy.width * policy.cached));
@@ -122,8 +122,8 @@ bool share_rows_with_sums(PrimitivePass& pass, PrimitiveTarget const& target) {
   return true;
 }
 
-// Adds the gradients in one pass over x and dy, and one over the sums of its blocks; returns false if that
-// does not fit the problem.
+// Adds the gradients in one pass over x and dy, and one over the sums of its blocks; returns false if the
+// problem does not allow that.
 bool add_rows_with_sums(PrimitiveProgram& program, RowNormProblem const& problem,
                         PrimitiveTarget const& target) {
   RowTensors rows = tensors_of(problem);

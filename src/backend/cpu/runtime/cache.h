@@ -5,7 +5,7 @@
 
 namespace cosmati::cpu {
 
-// Returns the bytes of a core's second-level cache; if unknown, those of the machine on which the loops were
+// Returns the bytes of a core's L2 cache; if unknown, those of the machine on which the loops were
 // measured.
 inline Index second_cache_bytes(Device const& device) {
   return device.l2_bytes > 0 ? Index{device.l2_bytes} : Index{1} << 20;

@@ -13,8 +13,8 @@ struct Blocks {
 };
 
 // When a kernel may start: after all previously enqueued work, or, early, while the previous kernel still
-// runs; an early kernel waits for it before it accesses memory. together: in order, and all blocks at the
-// same time, or the launch fails.
+// runs; an early kernel waits for it before it accesses memory. together: in order, with all blocks resident
+// at the same time (a cooperative launch); otherwise the launch fails.
 enum class Start { in_order, early, together };
 
 // A kernel. Cheap to copy; keeps its module loaded. Launching is thread-safe.

@@ -35,7 +35,7 @@ void check(Grid const& grid, Grid const& cluster, int threads, int host_threads)
                 "a launch of " + text(grid) + " blocks, not a multiple of its clusters of " + text(cluster));
   if (threads < 1 || threads > max_threads)
     throw Error(ErrorCode::bad_request, "a launch with " + std::to_string(threads) +
-                                            " threads a block; valid values: 1 to " +
+                                            " threads per block; valid values: 1 to " +
                                             std::to_string(max_threads));
   if (host_threads < 0)
     throw Error(ErrorCode::bad_request, "a launch on " + std::to_string(host_threads) +

@@ -45,8 +45,8 @@ std::string MatrixReader::mistake_of_descriptor() const {
   if (descriptor_.base_offset != 0)
     return fmt::format("has base offset {}; the emulator supports only 0", descriptor_.base_offset);
   if (descriptor_.swizzle == Swizzle::none) return {};
-  // Measured on an H100: where lines are depths, products may start at any line, and groups of 8 lines may be
-  // any number of lines apart, because the swizzle permutes by bits of the address. Untested where lines are
+  // Measured on an H100: if lines are values of k, products may start at any line, and groups of 8 lines may
+  // be any number of lines apart, because the swizzle permutes by bits of the address. Untested if lines are
   // rows or columns.
   if (!along_outer_ && start / span != 0)
     return fmt::format(

@@ -32,7 +32,7 @@ Index items_of(Problem const& p, DepthwiseRowsFilterRecipe const& recipe) {
          parts_of(p.y.extent(2), recipe.groups_of_part);
 }
 
-// Vectors of channels per block: as many as leave the fewest threads without any.
+// Vectors of channels per block, chosen to leave the fewest threads idle.
 int lanes_of(Index vectors) {
   int best = 1;
   double share = 0;
@@ -105,7 +105,7 @@ Offer<Problem> depthwise_rows_filter(Problem const& problem, Device const& devic
   Index const vectors = problem.x.extent(1) / shape->vector, tiles = tiles_of(problem, rows);
   rows.groups_of_part = to_int(rows_of_part(problem.y.extent(2), 2 * shape->ages(),
                                             items_of(problem, rows) * vectors, *shape, device.gpu));
-  // The blocks that a GPU keeps at a time, so that each adds as many sums as possible before the last steps.
+  // As many blocks as are resident, so that each adds as many sums as possible before the second kernel.
   Index const items = items_of(problem, rows),
               wanted = Index{shape->blocks} * device.gpu.multiprocessors / tiles;
   rows.parts = to_int(std::clamp<Index>(wanted, 1, std::max<Index>(1, parts_of(items, rows.slots))));

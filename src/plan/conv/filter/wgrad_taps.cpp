@@ -52,7 +52,7 @@ std::string violation(Problem const& p, Device const& device, PlanOptions const&
   DataType const sum = accumulator_type(p.x.type, p.y.type);
   if (p.x.type != p.y.type || size_of(p.x.type) != 2 || !wgmma_takes(p.x.type, p.y.type, sum) ||
       sum != DataType::f32)
-    return fmt::format("x of {} and dy of {}; it supports f16 and bf16 for both", name_of(p.x.type),
+    return fmt::format("x is {} and dy {}; supported: f16 or bf16 for both", name_of(p.x.type),
                        name_of(p.y.type));
   if (device.backend == Backend::emulator && p.x.type != DataType::f16)
     return fmt::format("the emulator has this kernel for f16, not for {}", name_of(p.x.type));
@@ -116,18 +116,19 @@ class ShapeSearch {
  private:
   void try_shape(WgradTapsShape const& shape) {
     if (!leading_zeros(problem_, shape).possible)
-      return best_.refuse(
-          fmt::format("rows of {} outputs, which are not a multiple of 8, and windows that no padding ends",
-                      problem_.y.extent(3)));
+      return best_.refuse(fmt::format(
+          "rows of {} outputs, not a multiple of 8, and too little padding beside x to complete them",
+          problem_.y.extent(3)));
     if (shape.image_columns() > max_box || shape.image_rows() > max_box || shape.stages < 2 ||
         shape.shared_bytes() > device_.gpu.shared_bytes_per_block)
       return best_.refuse(
-          fmt::format("the rows of x around {} outputs do not fit in shared memory twice", shape.across));
+          fmt::format("two stages of {} outputs and the rows of x around them do not fit in shared memory",
+                      shape.across));
     if (shape.pairs_rows() && shape.has_odd_rows != (problem_.y.extent(2) % 2 != 0))
-      return best_.refuse("an odd number of rows of outputs, of which two are multiplied at a time");
+      return best_.refuse("rows of outputs are multiplied two at a time, and their number is odd");
     if (shape.has_odd_rows && problem_.y.extent(2) % shape.down == 1)
       return best_.refuse(
-          fmt::format("{} rows of outputs, {} at a time: of the last one, no two could be multiplied",
+          fmt::format("{} rows of outputs, {} at a time, leave a single one, but two are multiplied together",
                       problem_.y.extent(2), shape.down));
     Index const tiles = wgrad_taps_tiles(wgrad_taps_parameters(problem_, shape, 1));
     Index const multiprocessors = device_.gpu.multiprocessors;
@@ -217,7 +218,7 @@ LeadingZeros leading_zeros(Problem const& problem, WgradTapsShape const& shape) 
   LeadingZeros leading;
   Index const outputs = problem.y.extent(3), width = problem.x.extent(3);
   if (outputs % shape.across == 0) return leading;
-  // Full groups of 8 outputs of a chunk that ends early are pairs of zeros only if x ends there, too.
+  // The zeros that complete a chunk to groups of 8 outputs pair with zeros only if x ends there, too.
   Index const stride = problem.stride[1], dilation = problem.dilation[1], left = -problem.pad_begin[1];
   Index const taps = problem.w.extent(3), last_chunk = outputs / shape.across * shape.across;
   leading.zeros = static_cast<int>(last_chunk + shape.across - outputs);
@@ -233,7 +234,8 @@ LeadingZeros leading_zeros(Problem const& problem, WgradTapsShape const& shape) 
     for (Index output = outputs; output < last_chunk + shape.across; ++output)
       trailing = trailing && !exists(tap, output);
     if (trailing) continue;
-    // The zeros are read before the row, as the end of the row before, at the same place of x.
+    // Instead of those after the row, the zeros before it are read: they must pair with padding at the end of
+    // the row of x before.
     Index const first_tap = tap / shape.columns.taps * shape.columns.taps;
     Index const first = floor_divided(left + first_tap * dilation),
                 own = floor_divided(left + tap * dilation);

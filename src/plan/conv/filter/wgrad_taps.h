@@ -15,9 +15,9 @@ Offer<ConvolutionProblem> wgrad_taps(ConvolutionProblem const& problem, Device c
 
 program::Program wgrad_taps_program(Plan<ConvolutionProblem> const& plan);
 
-// dy's rows end with zeros if their length is not a multiple of 8. The x that pairs with a zero must be a
-// zero, too, because infinity times zero is not: for the first `taps` columns of taps, the zeros are read
-// before the row.
+// Rows of dy are padded with zeros if their length is not a multiple of 8. A zero must pair with a zero of x,
+// since infinity times zero is not zero. So for the first `taps` columns of taps, the zeros before the row
+// are read instead of those after it.
 struct LeadingZeros {
   bool possible = true;
   int zeros = 0, taps = 0;

@@ -137,8 +137,8 @@ TensorDescription const& image_of(Problem const& p) {
 }
 TensorDescription const& other_of(Problem const& p) { return is_filter(p) ? p.y : p.w; }
 
-// The major of a filter. wgmma reads a data gradient's filter along the depth, which are the channels of dy,
-// or along the channels of dx, the latter only for types of 2 bytes.
+// The major of a filter. wgmma reads a data gradient's filter along k, the channels of dy, or along the
+// channels of dx; the latter only for types of 2 bytes.
 Along along_of_filter(Problem const& p) {
   if (p.direction == ConvolutionDirection::forward) return Along::k;
   TensorDescription const& w = p.w;

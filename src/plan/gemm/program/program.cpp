@@ -54,7 +54,7 @@ struct ProductLaunch {
   void* d(program::Run const& run) const {
     return adds_parts(recipe) ? run.workspace : run.tensors[source.present() ? 3 : 2];
   }
-  // The matrices of the kernel's result, parts of k included.
+  // The number of matrices that the kernel stores, including those of parts of k.
   Index results() const { return form.batch * (adds_parts(recipe) ? recipe.splits : 1); }
   arch::TensorMapOfDevice* maps(program::Run const& run, int number) const {
     return maps_at(run.workspace + recipe.map_offset) + number * form.batch;
@@ -128,7 +128,7 @@ struct ProductLaunch {
 
 class ProductProgram {
  public:
-  // `whole`: the problem whose operands are split for the plan's, if they are.
+  // `whole`: the f32 problem, if the plan is for the product of its pieces.
   explicit ProductProgram(Plan<Problem> const& plan, Problem const* whole = nullptr)
       : plan_(plan),
         whole_(whole),
