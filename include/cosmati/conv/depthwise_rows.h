@@ -8,6 +8,7 @@
 #include "cosmati/arch/words.h"
 #include "cosmati/conv/conv_destination.h"
 #include "cosmati/conv/depthwise_rows_arguments.h"
+#include "cosmati/conv/depthwise_rows_image.h"
 #include "cosmati/gemm/epilogue.h"
 
 namespace cosmati {
@@ -55,14 +56,13 @@ struct DepthwiseRowsTraits {
 template <class Traits>
 struct DepthwiseRows {
   using Sum = typename Traits::Sum;
-  using Element = typename Traits::ElementA;
   static constexpr DepthwiseRowsShape shape = Traits::shape;
   using Map = DepthwiseRowsMap<shape>;
   static constexpr int vector = shape.vector, run = shape.run;
   static constexpr int ages = shape.ages(), rows_in = shape.rows_in(), rows_out = shape.rows_out();
-  static constexpr int columns = shape.columns_in(), taps = shape.row_taps * shape.column_taps;
-  static constexpr int bytes = vector * static_cast<int>(sizeof(Element));
-  using Row = arch::Words<bytes>[columns];
+  static constexpr int taps = shape.row_taps * shape.column_taps;
+  using Image = DepthwiseRowsImage<typename Traits::ElementA, shape>;
+  using Row = typename Image::Row;
 
   Sum filter[taps][vector];
   Sum sum[ages][rows_out][run][vector] = {};
@@ -94,26 +94,11 @@ struct DepthwiseRows {
     }
   }
 
-  // Loads row `row` from `line`, the address of the first column; columns outside of the image are zero.
-  COSMATI_DEVICE static void load(DepthwiseRowsArguments const& all, Element const* line, int row, int column,
-                                  Row& to) {
-    bool const exists = static_cast<unsigned>(row) < static_cast<unsigned>(all.height);
-    COSMATI_UNROLL
-    for (int x = 0; x < columns; ++x)
-      to[x] = arch::load_words<bytes>(
-          line + x * all.image_column,
-          exists && static_cast<unsigned>(column + x) < static_cast<unsigned>(all.width));
-  }
-
   // Adds row `in` of a step to the groups that it reaches; `i`: the step mod ages. Both are constants after
   // unrolling.
   COSMATI_DEVICE void add(int i, int in, Row const& row) {
-    Sum value[columns][vector];
-    COSMATI_UNROLL
-    for (int x = 0; x < columns; ++x) {
-      COSMATI_UNROLL
-      for (int v = 0; v < vector; ++v) value[x][v] = arch::widened<Element>(row[x], v);
-    }
+    Sum value[Image::columns][vector];
+    Image::widen(row, value);
     COSMATI_UNROLL
     for (int age = 0; age < ages; ++age) {
       COSMATI_UNROLL
@@ -206,7 +191,6 @@ template <class Traits>
 COSMATI_KERNEL(Traits::threads, Traits::shape.blocks)
 depthwise_rows_kernel(COSMATI_PARAMETER typename Traits::Params params) {
   using Rows = DepthwiseRows<Traits>;
-  using Element = typename Traits::ElementA;
   constexpr DepthwiseRowsShape shape = Traits::shape;
   DepthwiseRowsArguments const& all = params.all;
   DepthwiseRowsSchedule const& schedule = params.schedule;
@@ -223,12 +207,8 @@ depthwise_rows_kernel(COSMATI_PARAMETER typename Traits::Params params) {
       shape.transposed ? shape.run / shape.column_step : shape.run * shape.column_step;
   int const column = all.column_origin + at.run * step_columns;
   int const result_column = all.result_column_origin + at.run * shape.run;
-  int row = all.row_origin + first_group * Rows::rows_in;
-  auto const* line = arch::as_global(static_cast<Element const*>(all.image)) + at.image * all.image_image +
-                     at.channel * all.image_channel + row * all.image_row + column * Index{all.image_column};
+  typename Rows::Image image(all, at.image, at.channel, all.row_origin + first_group * Rows::rows_in, column);
   int result_row = all.result_row_origin + (first_group - (Rows::ages - 1)) * Rows::rows_out;
-  typename Rows::Row next;
-  if constexpr (shape.ahead) Rows::load(all, line, row, column, next);
   constexpr int copies = shape.unrolled ? Rows::ages : 1;
   COSMATI_NO_UNROLL
   for (int begin = 0; begin < steps; begin += copies) {
@@ -238,17 +218,9 @@ depthwise_rows_kernel(COSMATI_PARAMETER typename Traits::Params params) {
       rows.advance(i);
       COSMATI_UNROLL
       for (int in = 0; in < Rows::rows_in; ++in) {
-        typename Rows::Row current;
-        if constexpr (shape.ahead) {
-          COSMATI_UNROLL
-          for (int x = 0; x < Rows::columns; ++x) current[x] = next[x];
-        } else {
-          Rows::load(all, line, row, column, current);
-        }
-        ++row;
-        line += all.image_row;
-        if constexpr (shape.ahead) Rows::load(all, line, row, column, next);
-        rows.add(i, in, current);
+        typename Rows::Row row;
+        image.take(all, row);
+        rows.add(i, in, row);
       }
       store_group<Traits>(params, at, result_row, result_column,
                           rows.sum[DepthwiseRowsMap<Traits::shape>::place(i, Rows::ages - 1)],

@@ -8,6 +8,7 @@
 #include "cosmati/arch/words.h"
 #include "cosmati/conv/conv_destination.h"
 #include "cosmati/conv/depthwise_rows_arguments.h"
+#include "cosmati/conv/depthwise_rows_image.h"
 #include "cosmati/gemm/epilogue.h"
 
 namespace cosmati {
@@ -39,29 +40,18 @@ struct DepthwiseRowsFilterTraits {
 template <class Traits>
 struct DepthwiseRowsFilter {
   using Sum = typename Traits::Sum;
-  using Image = typename Traits::ElementImage;
   using Gradient = typename Traits::ElementGradient;
   static constexpr DepthwiseRowsShape shape = Traits::shape;
+  using Image = DepthwiseRowsImage<typename Traits::ElementImage, shape>;
   using Map = DepthwiseRowsMap<shape>;
   static constexpr int vector = shape.vector, run = shape.run, ages = shape.ages();
-  static constexpr int columns = shape.columns_in();
-  static constexpr int image_bytes = vector * static_cast<int>(sizeof(Image));
   static constexpr int gradient_bytes = vector * static_cast<int>(sizeof(Gradient));
-  using ImageRow = arch::Words<image_bytes>[columns];
+  using ImageRow = typename Image::Row;
   using GradientRow = arch::Words<gradient_bytes>[run];
 
   Sum sum[Traits::taps][vector] = {};
   Sum gradient[ages][run][vector] = {};
 
-  COSMATI_DEVICE static void load(DepthwiseRowsFilterArguments const& all, Image const* line, int row,
-                                  int column, ImageRow& to) {
-    bool const exists = static_cast<unsigned>(row) < static_cast<unsigned>(all.height);
-    COSMATI_UNROLL
-    for (int x = 0; x < columns; ++x)
-      to[x] = arch::load_words<image_bytes>(
-          line + x * all.image_column,
-          exists && static_cast<unsigned>(column + x) < static_cast<unsigned>(all.width));
-  }
   COSMATI_DEVICE static void load(DepthwiseRowsFilterArguments const& all, Gradient const* line, bool exists,
                                   int valid, GradientRow& to) {
     COSMATI_UNROLL
@@ -87,12 +77,8 @@ struct DepthwiseRowsFilter {
   // Multiplies row `in` of step `step` with the rows of dy that exist among the last; elements of x beside a
   // row or column of dy that does not exist are not multiplied, since they may be infinite.
   COSMATI_DEVICE void add(int i, int in, int step, int groups, int valid, ImageRow const& row) {
-    Sum value[columns][vector];
-    COSMATI_UNROLL
-    for (int x = 0; x < columns; ++x) {
-      COSMATI_UNROLL
-      for (int v = 0; v < vector; ++v) value[x][v] = arch::widened<Image>(row[x], v);
-    }
+    Sum value[Image::columns][vector];
+    Image::widen(row, value);
     COSMATI_UNROLL
     for (int age = 0; age < ages; ++age) {
       int const r = Map::row_tap(age, in, 0);
@@ -119,19 +105,13 @@ struct DepthwiseRowsFilter {
                            int groups, int first_column) {
     constexpr int rows_in = shape.rows_in();
     int const column = all.column_origin + first_column * shape.column_step;
-    int row = all.row_origin + first_group * rows_in;
-    auto const* line = arch::as_global(static_cast<Image const*>(all.image)) + image * all.image_image +
-                       channel * all.image_channel + row * all.image_row + column * Index{all.image_column};
+    Image rows(all, image, channel, all.row_origin + first_group * rows_in, column);
     auto const* dy_line = arch::as_global(static_cast<Gradient const*>(all.gradient)) +
                           image * all.gradient_image + channel * all.gradient_channel +
                           first_group * all.gradient_row + first_column * Index{all.gradient_column};
     int const valid = all.gradient_width - first_column, steps = groups + ages - 1;
-    ImageRow next;
     GradientRow next_dy;
-    if constexpr (shape.ahead) {
-      load(all, line, row, column, next);
-      load(all, dy_line, true, valid, next_dy);
-    }
+    if constexpr (shape.ahead) load(all, dy_line, true, valid, next_dy);
     constexpr int copies = shape.unrolled ? ages : 1;
     COSMATI_NO_UNROLL
     for (int begin = 0; begin < steps; begin += copies) {
@@ -145,17 +125,9 @@ struct DepthwiseRowsFilter {
         if constexpr (shape.ahead) load(all, dy_line, step + 1 < groups, valid, next_dy);
         COSMATI_UNROLL
         for (int in = 0; in < rows_in; ++in) {
-          arch::Words<image_bytes> current[columns];
-          if constexpr (shape.ahead) {
-            COSMATI_UNROLL
-            for (int x = 0; x < columns; ++x) current[x] = next[x];
-          } else {
-            load(all, line, row, column, current);
-          }
-          ++row;
-          line += all.image_row;
-          if constexpr (shape.ahead) load(all, line, row, column, next);
-          add(i, in, step, groups, valid, current);
+          ImageRow row;
+          rows.take(all, row);
+          add(i, in, step, groups, valid, row);
         }
       }
     }

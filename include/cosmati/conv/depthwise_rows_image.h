@@ -1,0 +1,66 @@
+// The rows of an image that a thread of depthwise_rows reads, one after the other.
+#pragma once
+#include "cosmati/arch/thread.h"
+#include "cosmati/arch/words.h"
+#include "cosmati/conv/depthwise_rows_shape.h"
+
+namespace cosmati {
+
+// Reads the columns of one run, `shape.vector` channels each; those outside of the image are zero. With
+// `shape.ahead`, the next row is loaded while the present one is used.
+template <class Element, DepthwiseRowsShape shape>
+class DepthwiseRowsImage {
+ public:
+  static constexpr int vector = shape.vector, columns = shape.columns_in();
+  static constexpr int bytes = vector * static_cast<int>(sizeof(Element));
+  using Row = arch::Words<bytes>[columns];
+
+  // Arguments: DepthwiseRowsArguments or DepthwiseRowsFilterArguments; the first row begins at (row, column).
+  template <class Arguments>
+  COSMATI_DEVICE DepthwiseRowsImage(Arguments const& all, int image, int channel, int row, int column)
+      : line_(arch::as_global(static_cast<Element const*>(all.image)) + image * all.image_image +
+              channel * all.image_channel + row * all.image_row + column * Index{all.image_column}),
+        row_(row),
+        column_(column) {
+    if constexpr (shape.ahead) load(all, next_);
+  }
+
+  template <class Arguments>
+  COSMATI_DEVICE void take(Arguments const& all, Row& to) {
+    if constexpr (shape.ahead) {
+      COSMATI_UNROLL
+      for (int x = 0; x < columns; ++x) to[x] = next_[x];
+    } else {
+      load(all, to);
+    }
+    ++row_;
+    line_ += all.image_row;
+    if constexpr (shape.ahead) load(all, next_);
+  }
+
+  template <class Sum>
+  COSMATI_DEVICE static void widen(Row const& row, Sum (&value)[columns][vector]) {
+    COSMATI_UNROLL
+    for (int x = 0; x < columns; ++x) {
+      COSMATI_UNROLL
+      for (int v = 0; v < vector; ++v) value[x][v] = arch::widened<Element>(row[x], v);
+    }
+  }
+
+ private:
+  template <class Arguments>
+  COSMATI_DEVICE void load(Arguments const& all, Row& to) const {
+    bool const exists = static_cast<unsigned>(row_) < static_cast<unsigned>(all.height);
+    COSMATI_UNROLL
+    for (int x = 0; x < columns; ++x)
+      to[x] = arch::load_words<bytes>(
+          line_ + x * all.image_column,
+          exists && static_cast<unsigned>(column_ + x) < static_cast<unsigned>(all.width));
+  }
+
+  Element const* line_;
+  int row_, column_;
+  Row next_;
+};
+
+}  // namespace cosmati
