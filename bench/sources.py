@@ -47,6 +47,9 @@ def files_of(name):
 def digest(name):
     """Returns the digest of the set of this name."""
     total = hashlib.sha256()
-    for path in sorted(set(files_of(name))):
+    paths = sorted(set(files_of(name)))
+    if not paths:
+        raise SystemExit(f"{ROOT} has no file of the sources '{name}'")
+    for path in paths:
         total.update(f"{os.path.relpath(path, ROOT)}\n{code_of(path)}\n".encode())
     return total.hexdigest()[:24]

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Exit statuses, sentences, help, JSON Lines and the other verbs. usage: check_program.py PROGRAM [libcuda_fake.so]"""
+"""Exit statuses, sentences, help, JSON Lines and the other verbs. usage: check_program.py PROGRAM [libcuda_fake.so [--without PART,...]]"""
 import json, os, sys
 import numpy as np
 from program import Program
@@ -439,6 +439,11 @@ def other_verbs():
     program.check([line["problem"] for line in lines] == ["8x8x8 nn", "16x8x8 tn"], "problems of a file")
 
 
-for part in (help_and_version, misspelled, bad_requests, unavailable, gpus, misaligned, compiled, half_sums, policies, tuning, finding, suites, placed, groups, other_verbs):
-    part()
+parts = (help_and_version, misspelled, bad_requests, unavailable, gpus, misaligned, compiled, half_sums, policies, tuning, finding, suites, placed, groups, other_verbs)
+left_out = sys.argv[4].split(",") if sys.argv[3:4] == ["--without"] else []
+if unknown := set(left_out) - {part.__name__ for part in parts}:
+    sys.exit(f"check_program.py: unknown parts {unknown}")
+for part in parts:
+    if part.__name__ not in left_out:
+        part()
 program.finish()
