@@ -3,8 +3,8 @@
 #include "src/backend/cpu/own.h"
 #include "src/candidates/candidates.h"
 #include "src/plan/conv/choice.h"
-#include "src/plan/conv/depth_taps.h"
-#include "src/plan/conv/image_slices.h"
+#include "src/plan/conv/nested/depth_taps.h"
+#include "src/plan/conv/nested/image_slices.h"
 
 namespace cosmati {
 

@@ -1,5 +1,5 @@
 // Convolutions by copies with channels last: on the emulator against the reference, and when they are chosen.
-#include "src/plan/conv/channels_last.h"
+#include "src/plan/conv/nested/channels_last.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Convolutions of volumes on the cpu and the emulator against the reference, and what refuses them.
-#include "src/plan/conv/depth_taps.h"
+#include "src/plan/conv/nested/depth_taps.h"
 
 #include <gtest/gtest.h>
 

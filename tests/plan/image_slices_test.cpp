@@ -1,5 +1,5 @@
 // Convolutions with more pixels than a kernel can count: divided by images; which extents the slices get.
-#include "src/plan/conv/image_slices.h"
+#include "src/plan/conv/nested/image_slices.h"
 
 #include <gtest/gtest.h>
 

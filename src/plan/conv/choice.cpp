@@ -7,14 +7,14 @@
 #include <utility>
 
 #include "src/plan/conv/bias.h"
-#include "src/plan/conv/channels_last.h"
 #include "src/plan/conv/depthwise_rows.h"
 #include "src/plan/conv/dgrad_small_c.h"
 #include "src/plan/conv/fft/fft.h"
 #include "src/plan/conv/filter/filter_copy.h"
 #include "src/plan/conv/filter/wgrad_direct.h"
 #include "src/plan/conv/filter/wgrad_taps.h"
-#include "src/plan/conv/image_slices.h"
+#include "src/plan/conv/nested/channels_last.h"
+#include "src/plan/conv/nested/image_slices.h"
 #include "src/plan/conv/phases.h"
 #include "src/plan/conv/plain_gemm.h"
 #include "src/plan/conv/product_choice.h"

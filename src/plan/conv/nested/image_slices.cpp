@@ -1,5 +1,5 @@
 // Divides a problem into slices of images, and advances pointers from slice to slice.
-#include "src/plan/conv/image_slices.h"
+#include "src/plan/conv/nested/image_slices.h"
 
 #include <fmt/format.h>
 

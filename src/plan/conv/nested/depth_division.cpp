@@ -1,5 +1,5 @@
 // Divides a convolution of volumes into convolutions of planes.
-#include "src/plan/conv/depth_division.h"
+#include "src/plan/conv/nested/depth_division.h"
 
 #include <algorithm>
 #include <array>

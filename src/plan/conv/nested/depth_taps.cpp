@@ -1,5 +1,5 @@
 // Plans and runs the convolutions of planes that a convolution of volumes consists of.
-#include "src/plan/conv/depth_taps.h"
+#include "src/plan/conv/nested/depth_taps.h"
 
 #include <fmt/format.h>
 
@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "src/plan/conv/depth_division.h"
+#include "src/plan/conv/nested/depth_division.h"
 #include "src/plan/stated_error.h"
 
 namespace cosmati::plan {

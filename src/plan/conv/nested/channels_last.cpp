@@ -1,5 +1,5 @@
 // Plans and runs the copies of a convolution's operands, and the convolution of the copies.
-#include "src/plan/conv/channels_last.h"
+#include "src/plan/conv/nested/channels_last.h"
 
 #include <fmt/format.h>
 
