@@ -42,7 +42,7 @@ def gemm(a, b, c=None, *, alpha=1.0, beta=0.0, epilogue=None, out=None, accumula
            [27., 40.]], dtype=float32)
     """
     result = _native.gemm(a, b, c, alpha, beta, epilogue, out, accumulator, compute, operands, None)
-    return result if out is not None else finished(a, result)
+    return result if out is not None or type(result) is type(a) else finished(a, result)
 
 
 def grouped_gemm(a, b, c=None, *, alpha=1.0, beta=0.0, epilogue=None, out=None, accumulator=None, compute=None, **operands):

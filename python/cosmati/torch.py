@@ -43,28 +43,25 @@ def has_shape_of(*operators):
     return lambda function: [torch.library.register_fake("cosmati::" + name, function) for name in operators]
 
 
+def reaches_device(keys):
+    """Whether the dispatch key after those of autograd is that of a device."""
+    after = (keys & torch._C._after_autograd_keyset).highestPriorityTypeId()
+    return after in (torch._C.DispatchKey.CPU, torch._C.DispatchKey.CUDA)
+
+
 class DirectLibrary(torch.library.Library):
-    """A library whose autograd kernels compute directly if there is nothing to record and nothing else between autograd and the
-    device: no mode, no functionalization, no functorch transform. PyTorch's own kernel would call the dispatcher again."""
+    """A library whose autograd kernels compute directly, without Python's interpreter, if there is nothing to record and nothing
+    else between autograd and the device: no mode, no functionalization, no functorch transform. PyTorch's own kernel would call
+    the dispatcher again. `compute` is None for products."""
 
     def __init__(self, compute):
         super().__init__("cosmati", "FRAGMENT")
         self.compute = compute
 
     def impl(self, name, function, key="", **named_arguments):
-        compute, grad_enabled, any_requires_grad = self.compute, torch.is_grad_enabled, torch._C._any_requires_grad
-        reaches_device = {}  # whether the next dispatch key is that of a device
-
-        def autograd(keyset, *arguments):
-            keys = keyset.raw_repr()
-            if keys not in reaches_device:
-                after = (keyset & torch._C._after_autograd_keyset).highestPriorityTypeId()
-                reaches_device[keys] = after in (torch._C.DispatchKey.CPU, torch._C.DispatchKey.CUDA)
-            if reaches_device[keys] and not (grad_enabled() and any_requires_grad(*arguments)):
-                return compute(*arguments)
-            return function(keyset, *arguments)
-
-        super().impl(name, autograd if key == "Autograd" else function, key, **named_arguments)
+        if key == "Autograd":
+            function = _native.direct_kernel(function, reaches_device, self.compute)
+        super().impl(name, function, key, **named_arguments)
 
 
 LIBRARIES = []  # kernels live as long as their library
@@ -79,10 +76,7 @@ def named(names, operands, number_names, numbers):
     return {**dict(zip(names.split(), operands)), **dict(zip(number_names.split(), numbers))}
 
 
-@computes("gemm", "gemm_epilogue")
-def compute_gemm(a, b, c=None, alpha=1.0, beta=0.0, epilogue=None, names="", operands=(), number_names="", numbers=()):
-    given = named(names, operands, number_names, numbers) if epilogue is not None else {}
-    return _native.gemm(a, b, c, alpha, beta, epilogue, None, None, None, given, None)
+computes("gemm", "gemm_epilogue")(_native.torch_gemm)
 
 
 @has_shape_of("gemm", "gemm_epilogue")
@@ -193,7 +187,7 @@ def conv2d_backward(ctx, dy):
 
 
 for ending in ("", "_epilogue"):
-    differentiable("gemm" + ending, compute_gemm, gemm_backward, gemm_context)
+    differentiable("gemm" + ending, None, gemm_backward, gemm_context)
     differentiable("conv2d" + ending, compute_conv2d, conv2d_backward, conv2d_context)
 
 

@@ -19,6 +19,7 @@ struct Family {
   Protocol protocol;
   std::string library;         // "numpy", "torch", ...: the package that defines the type
   DLExchange const* exchange;  // of Protocol::exchange
+  bool plain_tensor;           // torch.Tensor or torch.nn.Parameter, not a type derived from them
 };
 
 inline constexpr int host = -1;
@@ -38,6 +39,9 @@ struct Array {
 // an array, or an unsupported element type; ValueError: strides that are negative or not a multiple of the
 // element size.
 Array array_of(PyObject* object, char const* name);
+
+// ValueError: the array is read-only. `name` is the name of the argument in messages.
+void check_writable(Array const& array, char const* operation, char const* name);
 
 bool is_number(PyObject* object);
 

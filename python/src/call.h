@@ -42,6 +42,8 @@ class Call {
   void set(std::string_view field, PyObject* value);
   // A tensor of the struct, and the run's argument of that name; either may be empty.
   void set_tensor(std::string_view field, char const* argument, Array const& array);
+  // An argument of the run, whose tensor of the struct the caller sets.
+  void add_array(char const* argument, Array const& array);
   // "": no epilogue.
   void set_epilogue(char const* text) { epilogue_ = text; }
   // An array or a number that the epilogue names.
@@ -62,7 +64,6 @@ class Call {
  private:
   static constexpr std::size_t most = 32;
 
-  void add_array(char const* name, Array const& array);
   void add_argument(cosmati_argument const& argument);
   void write_key(std::string& key) const;
   // Sets the epilogue of the problem. ValueError: there are operands, but no epilogue.

@@ -4,6 +4,8 @@ usage: PYTHONPATH=FOLDER_OF_THE_PACKAGE PYTHON_WITH_TORCH check_torch_operators.
 """
 import os
 import re
+import subprocess
+import sys
 import unittest
 
 import torch
@@ -13,6 +15,7 @@ import torch.utils._pytree as tree
 
 import cosmati
 import cosmati.torch as ct
+from cosmati import _native
 
 DEVICES = ["cpu"] + (["cuda"] if torch.cuda.is_available() else [])
 OPS = torch.ops.cosmati
@@ -210,6 +213,86 @@ class Operators(unittest.TestCase):
                 self.assertTrue(OPS.gemm(a.clone().requires_grad_(), b).requires_grad)
                 meta = OPS.gemm(a.to("meta"), b.to("meta"))
                 self.assertEqual((meta.device.type, meta.shape), ("meta", (4, 4)))
+
+    def test_kernels_without_the_interpreter(self):
+        """direct_kernel computes where nothing is recorded, and calls the kernel that records otherwise."""
+        for device in DEVICES:
+            a, leaf = torch.ones(2, 2, device=device), torch.ones(2, 2, device=device, requires_grad=True)
+            keys = torch._C._dispatch_keys(a)
+            asked = []
+
+            def kernel(reaches, compute=lambda *given: ("computed", *given)):
+                return _native.direct_kernel(lambda *given: ("recorded", *given), lambda keys: asked.append(keys) or reaches, compute)
+
+            direct, indirect = kernel(True), kernel(False)
+            for given in ((a,), (a, None, 1.0, [a, a], "text", [], (2, 2), True), (leaf.detach(),), ([],)):
+                for _ in range(2):
+                    self.assertEqual(direct(keys, *given)[0], "computed")
+                    self.assertIs(direct(keys, *given)[1], given[0])
+                    self.assertEqual(indirect(keys, *given)[:2], ("recorded", keys))
+            self.assertEqual(len(asked), 2)  # once for a key set
+            for given in ((leaf,), (a, leaf), (a, None, [a, leaf]), (a, (leaf,)), (leaf * 2,)):
+                self.assertEqual(direct(keys, *given)[:2], ("recorded", keys))
+                with torch.no_grad():
+                    self.assertEqual(direct(keys, *given)[0], "computed")
+            product = kernel(True, None)
+            self.assertTrue((product(keys, a, a) == 2).all())
+            self.assertTrue((product(keys, a, a, a, 2.0, 1.0) == 5).all())
+            text = ("s * acc + t[n]", "t", [a[0]], "s", [3.0])
+            self.assertTrue((product(keys, a, a, None, 1.0, 0.0, *text) == 7).all())
+            for wrong in ((), (a,)):
+                self.assertRaises(TypeError, product, keys, *wrong)
+            self.assertRaises(TypeError, direct)
+            with self.assertRaisesRegex(ValueError, "extent 1 of b"):
+                OPS.gemm(a, torch.ones(3, 2, device=device))
+
+            def record(*given):
+                raise AssertionError("a product of tensors without gradients was recorded")
+
+            library = torch.library.Library("cosmati", "FRAGMENT")
+            name = "direct_" + device
+            library.define(name + "(Tensor a, Tensor b, Tensor? c=None, float alpha=1.0, float beta=0.0) -> Tensor")
+            library.impl(name, _native.direct_kernel(record, ct.reaches_device, None), "Autograd", with_keyset=True)
+            self.assertTrue((getattr(OPS, name)(a, a, alpha=0.5) == 1).all())
+            with self.assertRaisesRegex(AssertionError, "was recorded"):
+                getattr(OPS, name)(leaf, a)
+
+    def test_allocation(self):
+        """New tensors are PyTorch's own where its allocators are missing, and of the type of a derived tensor."""
+        class Derived(torch.Tensor):
+            pass
+
+        for device in DEVICES:
+            a = torch.ones(3, 4, device=device)
+            derived = a.as_subclass(Derived)
+            self.assertIs(type(cosmati.gemm(derived, a.T)), Derived)
+            self.assertIs(type(cosmati.gemm(a, a.T)), torch.Tensor)
+            with torch.inference_mode():
+                self.assertTrue(cosmati.gemm(a, a.T).is_inference())
+        program = """
+import torch
+for name in ("_empty_strided_cpu", "_empty_strided_cuda"):
+    if hasattr(torch._C._dynamo.guards, name):
+        delattr(torch._C._dynamo.guards, name)
+import cosmati, cosmati.torch
+for device in ["cpu"] + ["cuda"] * torch.cuda.is_available():
+    for dtype in (torch.float32, torch.int8):
+        a = torch.ones(3, 4, dtype=dtype, device=device)
+        for b in (a.T, torch.ones(4, 4, dtype=dtype, device=device)):
+            for d in (cosmati.gemm(a, b), torch.ops.cosmati.gemm(a, b)):
+                assert d.is_contiguous() and d.device == a.device and d.shape == (3, len(b.T)) and (d == 4).all()
+                assert d.dtype == {torch.int8: torch.int32}.get(dtype, dtype)
+print("computed")
+"""
+        found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)
+        self.assertEqual((found.stdout.strip(), found.returncode), ("computed", 0), found.stderr)
+
+    @unittest.skipUnless(torch.cuda.device_count() > 1, "needs two GPUs")
+    def test_device_other_than_the_current_one(self):
+        a = torch.ones(3, 4, device="cuda:1")
+        for d in (cosmati.gemm(a, a.T), OPS.gemm(a, a.T)):
+            self.assertEqual(d.device, a.device)
+            self.assertTrue((d == 4).all())
 
     def test_cuda_graph(self):
         if "cuda" not in DEVICES:

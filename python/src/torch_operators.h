@@ -1,0 +1,17 @@
+// Kernels of PyTorch's operators (cosmati/torch.py) that PyTorch calls without Python's interpreter.
+#pragma once
+#include "python/src/object.h"
+
+namespace cosmati::python {
+
+// torch_gemm(a, b, c=None, alpha=1.0, beta=0.0, epilogue=None, names="", operands=[], number_names="",
+// numbers=[]): cosmati::gemm, and cosmati::gemm_epilogue, whose names are separated by spaces.
+Object torch_gemm(PyObject* const* given, Py_ssize_t count);
+
+// direct_kernel(record, reaches_device, compute): an autograd kernel f(key set, *arguments). It returns
+// compute(*arguments), or torch_gemm(*arguments) if `compute` is None, where no argument requires a gradient
+// that is recorded and reaches_device(key set), which is called once for each key set; otherwise
+// record(key set, *arguments).
+Object direct_kernel(PyObject* const* given, Py_ssize_t count);
+
+}  // namespace cosmati::python
