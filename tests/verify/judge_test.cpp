@@ -107,7 +107,7 @@ TEST(Judge, WantsWhatIsNotFiniteToStayWithinItsWindows) {
 // Three sums, each rounded to a multiple of 2^-24, are off by up to half of that each.
 TEST(Judge, KnowsHowCoarselySmallSumsInF16AreRounded) {
   for (auto const& [accumulator, accepted] : {std::pair("f16", true), std::pair("f32", false)}) {
-    Judged product(make_subject("gemm"), {1, 1, 3}, "", DataType::f16, accumulator);
+    Judged product(make_subject("gemm"), {1, 1, 3, 1}, "", DataType::f16, accumulator);
     for (std::size_t const factor : {0u, 1u})
       for (Index i = 0; i < 3; ++i) product.input(factor).set(i, 0x1p-10);
     EXPECT_EQ(product.accepts(HardData::none, 0, 3 * 0x1p-20 + 3 * 0x1p-24), accepted) << accumulator;
