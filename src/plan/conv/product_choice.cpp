@@ -64,6 +64,16 @@ bool is_warpgroup_policy(PolicyRequest const& request) {
          has(window_policies(2));
 }
 
+// The bytes of the tensors that a convolution reads.
+double operand_bytes(Problem const& p) {
+  double bytes = 0;
+  for (auto const& [tensor, result] :
+       {std::pair{&p.x, ConvolutionDirection::data}, std::pair{&p.w, ConvolutionDirection::filter},
+        std::pair{&p.y, ConvolutionDirection::forward}})
+    if (p.direction != result) bytes += static_cast<double>(tensor->bytes());
+  return bytes;
+}
+
 class Search {
  public:
   Search(Problem const& problem, Device const& device, PlanOptions const& options,
@@ -73,7 +83,8 @@ class Search {
         options_(options),
         policy_(options.policy),
         forms_(forms),
-        base_(base) {}
+        base_(base),
+        operand_bytes_(operand_bytes(problem)) {}
 
   Offer<Problem> best() {
     std::optional<MainLoop> const main_loop = options_.policy.main_loop;
@@ -210,15 +221,6 @@ class Search {
     return halves || (form.a.type == DataType::tf32 && run == 4) ? 3 : 1;
   }
 
-  double operand_bytes() const {
-    double bytes = 0;
-    for (auto const& [tensor, result] : {std::pair{&problem_.x, ConvolutionDirection::data},
-                                         std::pair{&problem_.w, ConvolutionDirection::filter},
-                                         std::pair{&problem_.y, ConvolutionDirection::forward}})
-      if (problem_.direction != result) bytes += static_cast<double>(tensor->bytes());
-    return bytes;
-  }
-
   bool may_run_together() const {
     return base_.algorithm == ConvolutionAlgorithm::implicit_gemm &&
            together_violation(problem_, forms_).empty();
@@ -239,7 +241,7 @@ class Search {
       // Overlaps of windows are hits in the L2 cache; an unrolled image is read as a whole. Loads of single
       // elements are slower than that, as measured.
       if (!recipe.unrolls() && product.a.width > 1 && product.b.width > 1)
-        own.operand_bytes = std::min(own.operand_bytes, operand_bytes());
+        own.operand_bytes = std::min(own.operand_bytes, operand_bytes_);
       volume.tiles += own.tiles;
       volume.longest = std::max(volume.longest, own.longest);
       volume.operand_bytes += own.operand_bytes;
@@ -291,6 +293,7 @@ class Search {
   PolicyRequest policy_;  // of the product
   std::vector<ConvolutionForm> const& forms_;
   ConvolutionRecipe const& base_;
+  double operand_bytes_;
   BestOffer<Problem> best_;
 };
 

@@ -8,6 +8,7 @@
 
 #include "src/ops/architecture.h"
 #include "src/plan/conv/choice.h"
+#include "src/plan/conv/nested/inner_plans.h"
 #include "src/plan/gemm/policies.h"
 
 namespace cosmati::plan {
@@ -16,11 +17,8 @@ namespace {
 using Problem = ConvolutionProblem;
 
 constexpr char const* own_name = "channels_last";
-constexpr std::size_t alignment = 256;  // of offsets in the workspace
 constexpr int promised_alignment = 64;  // of the workspace itself
 constexpr int run_bytes = 16;
-
-std::size_t padded(std::size_t bytes) { return (bytes + alignment - 1) / alignment * alignment; }
 
 struct Copy {
   TensorDescription Problem::*tensor;
@@ -54,13 +52,13 @@ std::vector<Copy> copies_of(Problem const& p) {
     to.alignment = promised_alignment;
     auto const bytes = static_cast<std::size_t>(to.bytes());
     copies.push_back({tensor, {from, to}, end, bytes});
-    end += padded(bytes);
+    end += padded_bytes(bytes);
   }
   return copies;
 }
 
 std::size_t bytes_of(std::vector<Copy> const& copies) {
-  return copies.empty() ? 0 : copies.back().offset + padded(copies.back().bytes);
+  return copies.empty() ? 0 : copies.back().offset + padded_bytes(copies.back().bytes);
 }
 
 Problem copied_problem(Problem problem, std::vector<Copy> const& copies) {
@@ -69,18 +67,10 @@ Problem copied_problem(Problem problem, std::vector<Copy> const& copies) {
   return problem;
 }
 
-PlanOptions within(std::size_t workspace_bytes, std::optional<double> max_error, bool batch_invariant) {
-  PlanOptions options;
-  options.batch_invariant = batch_invariant;
-  options.max_error = max_error;
-  options.max_workspace = workspace_bytes / alignment * alignment;
-  return options;
-}
-
 // The options of the convolution of the copies.
 PlanOptions options_of(Plan<Problem> const& plan, std::vector<Copy> const& copies) {
-  return within(plan.workspace_bytes - plan.recipe.bias_bytes - bytes_of(copies),
-                std::get<SlicesRecipe>(plan.recipe.own).max_error, plan.batch_invariant);
+  return options_within(plan.workspace_bytes - plan.recipe.bias_bytes - bytes_of(copies),
+                        std::get<SlicesRecipe>(plan.recipe.own).max_error, plan.batch_invariant);
 }
 
 // Measured on an H200 at 0.95 of the bandwidth of a copy of this size (docs/decisions/0022).
@@ -169,7 +159,7 @@ Offer<Problem> channels_last(Problem const& problem, Device const& device, PlanO
   offer.refusal = violation(problem, device, options, copies);
   if (!offer.refusal.empty()) return offer;
   PlanOptions const left =
-      within(options.max_workspace - bytes_of(copies), options.max_error, options.batch_invariant);
+      options_within(options.max_workspace - bytes_of(copies), options.max_error, options.batch_invariant);
   auto const convolution = make_plan(copied_problem(problem, copies), device, left);
   std::size_t own = convolution.workspace_bytes;
   double seconds = 0;
@@ -182,7 +172,7 @@ Offer<Problem> channels_last(Problem const& problem, Device const& device, PlanO
   }
   offer.recipe.algorithm = ConvolutionAlgorithm::channels_last;
   offer.recipe.own = SlicesRecipe{0, options.max_error};
-  offer.workspace_bytes = bytes_of(copies) + padded(own);
+  offer.workspace_bytes = bytes_of(copies) + padded_bytes(own);
   offer.text = fmt::format("{} copied with channels last, {} bytes in {:.1f} us", names, bytes_of(copies),
                            seconds * 1e6);
   for (Considered const& entry : convolution.considered)

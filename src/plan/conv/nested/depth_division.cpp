@@ -9,6 +9,7 @@
 
 #include "cosmati/epilogue/parse.h"
 #include "cosmati/ops/gemm.h"
+#include "src/plan/conv/nested/inner_plans.h"
 
 namespace cosmati::plan {
 namespace {

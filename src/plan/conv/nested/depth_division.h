@@ -44,10 +44,4 @@ PlaneDivision division_of(ConvolutionProblem const& problem, bool batch_invarian
 ReduceProblem sum_of_tap(ConvolutionProblem const& problem, PlanePart const& part);
 ReduceProblem sum_for_bias(ConvolutionProblem const& problem);
 
-// Buffers in the workspace are aligned for every backend.
-inline constexpr std::size_t part_alignment = 256;
-constexpr std::size_t padded_bytes(std::size_t bytes) {
-  return (bytes + part_alignment - 1) / part_alignment * part_alignment;
-}
-
 }  // namespace cosmati::plan

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "src/plan/conv/nested/depth_division.h"
+#include "src/plan/conv/nested/inner_plans.h"
 #include "src/plan/stated_error.h"
 
 namespace cosmati::plan {
@@ -21,18 +22,8 @@ constexpr std::size_t max_parts = 1000;
 // No transforms: the bounds of verification are those of sums.
 PlanOptions options_of_part(Problem const& problem, Device const& device, std::size_t workspace_bytes,
                             std::optional<double> max_error, bool batch_invariant) {
-  PlanOptions options;
-  options.batch_invariant = batch_invariant;
-  options.max_workspace = workspace_bytes / part_alignment * part_alignment;
   double const sums = stated_error(problem, device, "", {});
-  options.max_error = max_error ? std::min(*max_error, sums) : sums;
-  return options;
-}
-
-PlanOptions options_of_end(std::size_t workspace_bytes) {
-  PlanOptions options;
-  options.max_workspace = workspace_bytes / part_alignment * part_alignment;
-  return options;
+  return options_within(workspace_bytes, max_error ? std::min(*max_error, sums) : sums, batch_invariant);
 }
 
 // What runs: `Made<Problem>` is a Plan or a Prepared.
@@ -59,13 +50,6 @@ Whole<Made> whole_of(Problem const& problem, PlaneDivision const& division, Plan
 
 SlicesRecipe const& recipe_of(Plan<Problem> const& plan) { return std::get<SlicesRecipe>(plan.recipe.own); }
 
-template <class Pointer>
-Pointer moved(Pointer pointer, Index bytes) {
-  using Byte =
-      std::conditional_t<std::is_const_v<std::remove_pointer_t<Pointer>>, std::byte const, std::byte>;
-  return pointer == nullptr ? pointer : static_cast<Byte*>(pointer) + bytes;
-}
-
 class DepthTaps final : public Kernel<Problem> {
  public:
   explicit DepthTaps(Plan<Problem> const& plan)
@@ -75,7 +59,7 @@ class DepthTaps final : public Kernel<Problem> {
         whole_(whole_of<Prepared>(
             problem_, division_,
             options_of_part(problem_, plan.device, scratch_, recipe_of(plan).max_error, plan.batch_invariant),
-            options_of_end(scratch_), [&](auto const& problem, PlanOptions const& options) {
+            options_within(scratch_), [&](auto const& problem, PlanOptions const& options) {
               return cosmati::prepare(make_plan(problem, plan.device, options));
             })) {}
 
@@ -169,7 +153,7 @@ Offer<Problem> depth_taps(Problem const& problem, Device const& device, PlanOpti
   std::size_t const left = options.max_workspace - std::min(division.sum_bytes(), options.max_workspace);
   Whole<Plan> const whole = whole_of<Plan>(
       problem, division, options_of_part(problem, device, left, options.max_error, options.batch_invariant),
-      options_of_end(left),
+      options_within(left),
       [&](auto const& part, PlanOptions const& own) { return make_plan(part, device, own); });
   std::size_t scratch = 0;
   double launches = 0;
@@ -210,7 +194,7 @@ std::optional<Plan<Problem>> plan_of_planes(Plan<Problem> const& plan) {
 Plan<ReduceProblem> plan_of_bias(Plan<Problem> const& plan) {
   PlaneDivision const division = division_of(plan.problem, plan.batch_invariant);
   return make_plan(sum_for_bias(plan.problem), plan.device,
-                   options_of_end(plan.workspace_bytes - division.sum_bytes()));
+                   options_within(plan.workspace_bytes - division.sum_bytes()));
 }
 
 Candidate<Problem> depth_taps_candidate() {

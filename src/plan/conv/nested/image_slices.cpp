@@ -9,6 +9,7 @@
 
 #include "cosmati/ops/elementwise.h"
 #include "src/plan/conv/choice.h"
+#include "src/plan/conv/nested/inner_plans.h"
 
 namespace cosmati::plan {
 namespace {
@@ -17,11 +18,6 @@ using Problem = ConvolutionProblem;
 
 constexpr Index max_pixels = 0x7fffffff;    // that a kernel can count
 constexpr Index slice_pixels = 0x40000000;  // leaves room for counting past the end of a slice
-constexpr std::size_t buffer_alignment = 256;
-
-std::size_t padded(std::size_t bytes) {
-  return (bytes + buffer_alignment - 1) / buffer_alignment * buffer_alignment;
-}
 
 // The pixels of an image that count as rows of one product or, for a filter gradient, as depth.
 Index pixels_of_image(Problem const& p) {
@@ -89,17 +85,13 @@ Index last_of(Problem const& problem, Index images) {
 // then the sum use.
 std::size_t bytes_of_sums(Problem const& problem, Index images) {
   if (problem.direction != ConvolutionDirection::filter) return 0;
-  return padded(static_cast<std::size_t>(partial_sums(problem, slices_of(problem, images)).bytes()));
+  return padded_bytes(static_cast<std::size_t>(partial_sums(problem, slices_of(problem, images)).bytes()));
 }
 
 // `batch_invariant` is the option of the whole plan. On the host, slices of one image need not have it.
 PlanOptions within(std::size_t workspace_bytes, std::optional<double> max_error, bool batch_invariant,
                    Device const& device) {
-  PlanOptions options;
-  options.batch_invariant = batch_invariant && device.backend != Backend::cpu;
-  options.max_error = max_error;
-  options.max_workspace = workspace_bytes / buffer_alignment * buffer_alignment;
-  return options;
+  return options_within(workspace_bytes, max_error, batch_invariant && device.backend != Backend::cpu);
 }
 
 SlicesRecipe const& slices_recipe(Plan<Problem> const& plan) {
@@ -110,13 +102,6 @@ SlicesRecipe const& slices_recipe(Plan<Problem> const& plan) {
 std::size_t own_bytes(Plan<Problem> const& plan) {
   return plan.workspace_bytes - plan.recipe.bias_bytes -
          bytes_of_sums(plan.problem, slices_recipe(plan).images);
-}
-
-template <class Pointer>
-Pointer moved(Pointer pointer, Index bytes) {
-  using Byte =
-      std::conditional_t<std::is_const_v<std::remove_pointer_t<Pointer>>, std::byte const, std::byte>;
-  return pointer == nullptr ? pointer : static_cast<Byte*>(pointer) + bytes;
 }
 
 class ImageSlices final : public Kernel<Problem> {
@@ -215,7 +200,7 @@ Offer<Problem> slices_of_images(Problem const& problem, Device const& device, Pl
     own = std::max(own, make_plan(sum_of_slices(problem, slices), device, left).workspace_bytes);
   offer.recipe.algorithm = ConvolutionAlgorithm::image_slices;
   offer.recipe.own = SlicesRecipe{images, options.max_error};
-  offer.workspace_bytes = padded(own) + sums;
+  offer.workspace_bytes = padded_bytes(own) + sums;
   for (Considered const& entry : slice.considered)
     if (entry.kernel == slice.kernel) {
       offer.predicted_seconds = static_cast<double>(slices) * entry.predicted_seconds;
