@@ -70,6 +70,12 @@ Output::Output(OutputRequest request, Index count, DataType image_type, int thre
   head_ = head();
 }
 
+// A bitmap stores its rows from bottom to top, so the images of the first row of tiles come last.
+Index Output::bitmap_end(Index images) const {
+  return static_cast<Index>(io::bmp_prologue(1, 1).size()) + columns() * rows() * image_elements -
+         std::max<Index>(columns() - images, 0) * row_bytes;
+}
+
 Output::Output(OutputRequest request, Index count, DataType image_type, std::string key, int threads)
     : Output(std::move(request), count, image_type, threads) {
   key_ = std::move(key);
@@ -88,8 +94,7 @@ Output::Output(OutputRequest request, Index count, DataType image_type, std::str
         (!output || reaches(request_.output, is_array(request_.output) ? before.images * image_elements *
                                                                              size_of(request_.output_type)
                                                                        : before.text_at)) &&
-        // A bitmap stores its rows from bottom to top, so the first image comes last.
-        (!has_bitmap() || reaches(request_.image, columns() * rows() * image_elements)) &&
+        (!has_bitmap() || reaches(request_.image, bitmap_end(before.images))) &&
         (!has_tiles() || reaches(tiles_path(), before.images * image_elements)))
       written_ = before;
   }

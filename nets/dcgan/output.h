@@ -77,6 +77,7 @@ class Output {
   std::string head() const;  // of output
   Index columns() const;
   Index rows() const;
+  Index bitmap_end(Index images) const;  // the bytes of a bitmap that has the first images
   std::vector<std::pair<io::PartialFile*, unsigned long long>> sealed_places() const;
   std::vector<Unit> units_of(Part const& part) const;
   void write_unit(Part const& part, Unit const& unit, std::vector<char>& buffer);
