@@ -170,18 +170,13 @@ TEST(BankConflicts, FragmentsOfDoublesAreReadWithoutAny) {
       }
 }
 
-// The simultaneous reads of ldmatrix, eight rows of 16 bytes (for M- or N-major 4-byte elements, four depths
-// of eight columns), and the writes of cp.async.
+// The simultaneous reads of ldmatrix, eight rows of 16 bytes, and the writes of cp.async.
 template <class Tile>
-void expect_swizzle(int rows_in_turn) {
-  for (int first = 0; first + rows_in_turn <= Tile::rows; first += rows_in_turn)
-    for (int byte = 0; byte + 16 * (8 / rows_in_turn) <= Tile::row_bytes; byte += 16 * (8 / rows_in_turn)) {
+void expect_swizzle() {
+  for (int first = 0; first + 8 <= Tile::rows; first += 8)
+    for (int byte = 0; byte + 16 <= Tile::row_bytes; byte += 16) {
       std::vector<Access> read;
-      if (rows_in_turn == 8)
-        for (int row = 0; row < 8; ++row) read.push_back({Tile::offset(first + row, byte), 16});
-      else
-        for (int lane = 0; lane < 32; ++lane)
-          read.push_back({Tile::offset(first + lane % 4, byte + lane / 4 * 4), 4});
+      for (int row = 0; row < 8; ++row) read.push_back({Tile::offset(first + row, byte), 16});
       EXPECT_EQ(wavefronts(read), 1) << first << ' ' << byte;
     }
   std::vector<Access> written;
@@ -191,14 +186,13 @@ void expect_swizzle(int rows_in_turn) {
 }
 
 TEST(BankConflicts, SwizzledTilesHaveNone) {
-  expect_swizzle<SwizzledTile<f16, Along::k, 32, 128>>(8);
-  expect_swizzle<SwizzledTile<f16, Along::k, 64, 64>>(8);
-  expect_swizzle<SwizzledTile<f16, Along::k, 16, 64>>(8);
-  expect_swizzle<SwizzledTile<f16, Along::mn, 32, 128>>(8);
-  expect_swizzle<SwizzledTile<f16, Along::mn, 32, 32>>(8);
-  expect_swizzle<SwizzledTile<s8, Along::k, 64, 256>>(8);
-  expect_swizzle<SwizzledTile<tf32, Along::k, 16, 128>>(8);
-  expect_swizzle<SwizzledTile<tf32, Along::mn, 16, 128>>(4);
+  expect_swizzle<SwizzledTile<f16, Along::k, 32, 128>>();
+  expect_swizzle<SwizzledTile<f16, Along::k, 64, 64>>();
+  expect_swizzle<SwizzledTile<f16, Along::k, 16, 64>>();
+  expect_swizzle<SwizzledTile<f16, Along::mn, 32, 128>>();
+  expect_swizzle<SwizzledTile<f16, Along::mn, 32, 32>>();
+  expect_swizzle<SwizzledTile<s8, Along::k, 64, 256>>();
+  expect_swizzle<SwizzledTile<tf32, Along::k, 16, 128>>();
 }
 
 // The loads of the warps of a warpgroup from an M-major tile: every load of every warp, and that each
@@ -303,6 +297,7 @@ TEST(BankConflicts, PaddedTilesHaveNone) {
   expect_padded<PaddedTile<s8, Along::k, 64, 256>>(1);
   expect_padded<PaddedTile<tf32, Along::k, 16, 128>>(1);
   expect_padded<PaddedTile<tf32, Along::mn, 16, 64>>(1);
+  expect_padded<PaddedTile<tf32, Along::mn, 16, 128>>(1);
   expect_padded<PaddedTile<f64, Along::k, 8, 64>>(2);  // 256 bytes
   expect_padded<PaddedTile<f64, Along::mn, 16, 128>>(2);
   expect_padded<PaddedTile<s8, Along::mn, 64, 128>>(2);  // the only layout that no padding helps

@@ -14,19 +14,20 @@ std::string name_of_chunk(int row, int chunk) {
   return "r" + std::to_string(row) + " c" + std::to_string(chunk);
 }
 
-// Draws `rows` rows and returns where the next panel begins. Highlights `chunks_read` chunks of each of the
-// first `rows_read` rows, which one access of the warp reads.
+// Draws eight rows and returns where the next panel begins. Highlights the first chunk of each, which one
+// access of the warp reads, and the second.
 template <class Tile>
-int panel(Picture& picture, int top, std::string const& heading, int rows, int rows_read, int chunks_read) {
+int panel(Picture& picture, int top, std::string const& heading) {
+  constexpr int rows = 8;
   picture.text(12, top, Anchor::start, heading);
   int const y = top + 24;
   bank_heads(picture, y);
   for (int row = 0; row < rows; ++row)
     for (int chunk = 0; chunk < Tile::chunks; ++chunk)
       sixteen_bytes(picture, y, Tile::offset(row, 16 * chunk),
-                    row < rows_read && chunk < chunks_read       ? Fill::dark
-                    : chunk < 2 * chunks_read && row < rows_read ? Fill::warm
-                                                                 : Fill::white,
+                    chunk == 0   ? Fill::dark
+                    : chunk == 1 ? Fill::warm
+                                 : Fill::white,
                     name_of_chunk(row, chunk));
   return y + rows * Tile::row_bytes / 128 * line_height + 26;
 }
@@ -58,16 +59,11 @@ std::string swizzled_tiles() {
                "r3 c1: chunk 1 of row 3. Dark: what is read at a time, in 32 different banks; orange: what "
                "is read next.");
   int y = 62;
-  y = panel<SwizzledTile<f16, Along::k, 16, 8>>(picture, y, "Rows of 32 bytes (f16 along k, block_k 16)", 8,
-                                                8, 1);
-  y = panel<SwizzledTile<f16, Along::k, 32, 8>>(picture, y, "Rows of 64 bytes (f16 along k, block_k 32)", 8,
-                                                8, 1);
-  y = panel<SwizzledTile<f16, Along::k, 64, 8>>(picture, y, "Rows of 128 bytes (f16 along k, block_k 64)", 8,
-                                                8, 1);
-  y = panel<SwizzledTile<f16, Along::mn, 8, 128>>(
-      picture, y, "Rows of 256 bytes (f16 along m or n, 128 of them)", 8, 8, 1);
-  y = panel<SwizzledTile<tf32, Along::mn, 8, 32>>(
-      picture, y, "Rows of 128 bytes of tf32 along m or n: four depths by eight columns at a time", 8, 4, 2);
+  y = panel<SwizzledTile<f16, Along::k, 16, 8>>(picture, y, "Rows of 32 bytes (f16 along k, block_k 16)");
+  y = panel<SwizzledTile<f16, Along::k, 32, 8>>(picture, y, "Rows of 64 bytes (f16 along k, block_k 32)");
+  y = panel<SwizzledTile<f16, Along::k, 64, 8>>(picture, y, "Rows of 128 bytes (f16 along k, block_k 64)");
+  y = panel<SwizzledTile<f16, Along::mn, 8, 128>>(picture, y,
+                                                  "Rows of 256 bytes (f16 along m or n, 128 of them)");
   return picture.finish(540, y - 12);
 }
 

@@ -74,6 +74,20 @@ struct MultiplyPath {
   }
 };
 
+// The tile of an operand that tensor cores read, and what fills it. 4-byte elements that are contiguous along
+// m or n are read word by word: in padded lines, all of a thread's addresses are constants from one another.
+template <GemmPolicy policy, class Source, int outer>
+struct MatrixOperand {
+  using Tile = SwizzledTile<typename Source::Element, Source::along, policy.block_k, outer>;
+  using Loader = SwizzledLoader<Source, Tile, policy.threads(), policy.full_tiles>;
+};
+template <GemmPolicy policy, class Source, int outer>
+requires(Source::along == Along::mn &&
+         sizeof(typename Source::Element) == 4) struct MatrixOperand<policy, Source, outer> {
+  using Tile = PaddedTile<typename Source::Element, Source::along, policy.block_k, outer>;
+  using Loader = PaddedLoader<Source, Tile, policy.threads(), policy.full_tiles>;
+};
+
 // The version for tensor cores, which read operands without conversion.
 template <GemmPolicy policy, class SourceA, class SourceB, class Sum>
 requires(policy.multiply == Multiply::mma &&
@@ -82,10 +96,12 @@ requires(policy.multiply == Multiply::mma &&
   using ElementB = typename SourceB::Element;
   static constexpr int pack_depth = pack_depth_of(policy.multiply, static_cast<int>(sizeof(ElementA)));
   static constexpr int packs_deep = policy.block_k / pack_depth;
-  using TileA = SwizzledTile<ElementA, SourceA::along, policy.block_k, policy.block_m>;
-  using TileB = SwizzledTile<ElementB, SourceB::along, policy.block_k, policy.block_n>;
-  using LoaderA = SwizzledLoader<SourceA, TileA, policy.threads(), policy.full_tiles>;
-  using LoaderB = SwizzledLoader<SourceB, TileB, policy.threads(), policy.full_tiles>;
+  using OperandA = MatrixOperand<policy, SourceA, policy.block_m>;
+  using OperandB = MatrixOperand<policy, SourceB, policy.block_n>;
+  using TileA = typename OperandA::Tile;
+  using TileB = typename OperandB::Tile;
+  using LoaderA = typename OperandA::Loader;
+  using LoaderB = typename OperandB::Loader;
   using Fragment = MatrixFragments<ElementA, ElementB, policy.warp_m, policy.warp_n>;
   using Product = MatrixAccumulators<Sum, policy.thread_m, policy.thread_n>;
 

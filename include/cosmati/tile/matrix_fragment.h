@@ -81,8 +81,8 @@ COSMATI_DEVICE void read_matrices(unsigned (&to)[4], Tile const& tile, int first
     COSMATI_UNROLL
     for (int r = 0; r < 4; ++r) {
       int const outer = is_a ? r % 2 : r / 2, depth = is_a ? r / 2 : r % 2;
-      to[r] = arch::load<unsigned>(
-          tile.at(pack * 8 + depth * 4 + lane % 4, (first_outer + outer * 8 + lane / 4) * size));
+      to[r] =
+          arch::load<unsigned>(tile.at(first_outer + outer * 8 + lane / 4, pack * 8 + depth * 4 + lane % 4));
     }
   }
 }

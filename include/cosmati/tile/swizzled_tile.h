@@ -7,10 +7,8 @@ namespace cosmati {
 
 // Returns the position of chunk `chunk` of row `row` among the `chunks` of its row. Rows of 128 bytes or more
 // are permuted within eight chunks; shorter rows share 128 bytes with adjacent rows, and are permuted within
-// their own chunks. MN-major 4-byte elements are read four rows by eight columns at a time, two chunks: pairs
-// of chunks are permuted.
-COSMATI_CONSTEXPR int swizzled_chunk(int row, int chunk, int chunks, bool in_pairs) {
-  if (in_pairs) return chunk ^ (row % 4 * 2);
+// their own chunks.
+COSMATI_CONSTEXPR int swizzled_chunk(int row, int chunk, int chunks) {
   return chunks >= 8 ? chunk ^ (row % 8) : chunks == 4 ? chunk ^ (row / 2 % 4) : chunk ^ (row / 4 % 2);
 }
 
@@ -22,16 +20,13 @@ struct SwizzledTile {
   static constexpr int rows = along == Along::k ? outer : depth;
   static constexpr int row_bytes = (along == Along::k ? depth : outer) * static_cast<int>(sizeof(Element));
   static constexpr int chunks = row_bytes / 16;
-  static constexpr bool in_pairs = along == Along::mn && sizeof(Element) == 4;
   static_assert(chunks >= 2 && (chunks & (chunks - 1)) == 0,
                 "a row of an operand's tile must have a power of two of at least 32 bytes");
-  static_assert(!in_pairs || chunks >= 8,
-                "block_m and block_n must be at least 32 if 4-byte elements are contiguous along them");
   alignas(128) unsigned char bytes[rows][row_bytes];
 
   // The offset of byte `byte` of row `row` of the unpermuted tile.
   COSMATI_CONSTEXPR static int offset(int row, int byte) {
-    return row * row_bytes + swizzled_chunk(row, byte / 16, chunks, in_pairs) * 16 + byte % 16;
+    return row * row_bytes + swizzled_chunk(row, byte / 16, chunks) * 16 + byte % 16;
   }
   COSMATI_CONSTEXPR unsigned char* at(int row, int byte) { return &bytes[0][0] + offset(row, byte); }
   COSMATI_CONSTEXPR unsigned char const* at(int row, int byte) const {

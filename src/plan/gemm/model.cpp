@@ -97,6 +97,13 @@ double issue_efficiency(GemmRecipe const& recipe, CanonicalGemm const& problem, 
   return by_copies * overlap * tile * products / (products + 1.5 * reads + loads);
 }
 
+// The bytes of a step of one operand in shared memory, as tensor cores read it (MatrixOperand in
+// gemm/traits.h).
+int matrix_tile_bytes(int size, Along along, int depth, int outer) {
+  return size == 4 && along == Along::mn ? padded_tile_bytes(size, along, depth, outer)
+                                         : depth * outer * size;
+}
+
 }  // namespace
 
 int shared_storage_bytes(GemmRecipe const& recipe, CanonicalGemm const& problem) {
@@ -110,10 +117,11 @@ int shared_storage_bytes(GemmRecipe const& recipe, CanonicalGemm const& problem)
                                 padded_tile_bytes(size, recipe.b.along, p.block_k, p.block_n)),
                     (rows * padded_sums(p.block_n) * size_of(recipe.sum) + 127) / 128 * 128);
   }
-  bool const swizzled = p.multiply == Multiply::mma && recipe.sum != DataType::f64;
+  bool const by_matrices = p.multiply == Multiply::mma && recipe.sum != DataType::f64;
   int const depth = p.multiply == Multiply::mma ? p.block_k : p.block_k / pack_depth_of(p.multiply);
-  int const stage = swizzled
-                        ? depth * (p.block_m * size_of(problem.a.type) + p.block_n * size_of(problem.b.type))
+  int const stage = by_matrices
+                        ? matrix_tile_bytes(size_of(problem.a.type), recipe.a.along, depth, p.block_m) +
+                              matrix_tile_bytes(size_of(problem.b.type), recipe.b.along, depth, p.block_n)
                         : shared_tile_bytes(pack_bytes(recipe, problem.a.type, true), depth, p.block_m) +
                               shared_tile_bytes(pack_bytes(recipe, problem.b.type, false), depth, p.block_n);
   int const main_loop = p.stages * stage;
