@@ -85,7 +85,7 @@ Listing list_policies() {
     return text;
   };
   auto const add = [&](MainLoop loop, Multiply multiply, DataType sum, int element_bytes) {
-    for (plan::NamedPolicy const& named : plan::named_policies(loop, multiply, sum, element_bytes)) {
+    for (plan::NamedPolicy const& named : plan::product_policies(loop, multiply, sum, element_bytes)) {
       GemmPolicy const& p = named.policy;
       listing.rows.push_back(
           {std::string(name_of(loop)), std::string(name_of(multiply)), std::string(name_of(sum)),

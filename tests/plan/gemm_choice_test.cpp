@@ -168,6 +168,32 @@ TEST(GemmChoice, TensorCoresOfEveryCardAreUsed) {
         }
 }
 
+// What was measured on an H100 (docs/decisions/0044): 512 rows take eight warps for 128x128 and no parts of
+// k, large products the largest tile; single elements copied one by one leave tf32 to TMA.
+TEST(GemmChoice, TilesOfMmaFollowMeasurements) {
+  PlanOptions options;
+  options.kernel = "multistage";
+  options.policy = "multiply=mma";
+  for (DataType const type : {DataType::f16, DataType::bf16, DataType::tf32, DataType::s8}) {
+    DataType const result = type == DataType::s8     ? DataType::s32
+                            : type == DataType::tf32 ? DataType::f32
+                                                     : type;
+    auto const few = make_plan(product(type, result, 512, 4096, 4096, "tn"), gpu_device("h100"), options);
+    EXPECT_EQ(few.recipe.policy_name, "large_deep") << name_of(type);
+    EXPECT_EQ(few.recipe.splits, 1) << name_of(type);
+    auto const many = make_plan(product(type, result, 4096, 4096, 4096, "tn"), gpu_device("h100"), options);
+    EXPECT_EQ(many.recipe.policy_name, "huge") << name_of(type);
+  }
+  auto const odd =
+      make_plan(product(DataType::tf32, DataType::f32, 127, 8191, 4093, "tn"), gpu_device("h100"));
+  EXPECT_EQ(odd.recipe.policy.multiply, Multiply::wgmma);
+  GemmProblem const halves = product(DataType::f16, DataType::f16, 512, 512, 512, "nn");
+  EXPECT_EQ(refusal_of("warp_specialized", halves, "h100", "tall_deep"),
+            "policy 'tall_deep' applies only to multistage with multiply mma");
+  EXPECT_EQ(refusal_of("multistage", halves, "h100", "thin"),
+            "policy 'thin' applies only to warp_specialized");
+}
+
 // On GPUs without wgmma, mma.sync reads copies of bytes that are not contiguous along k.
 TEST(GemmChoice, BytesAreCopiedForMma) {
   Device device = this_device(Backend::emulator);

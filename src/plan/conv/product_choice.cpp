@@ -232,12 +232,14 @@ class Search {
     std::size_t flags = 0, partials = 0;
     double seconds = 0, products = 0;
     Volume volume;
+    volume.windows = true;
     std::vector<ConvolutionForm> stepped;
     for (ConvolutionForm const& form : forms_) {
       stepped.push_back(recipe.stepwise ? stepwise(form, product.policy.block_k) : form);
       CanonicalGemm const view = gemm_view(stepped.back());
       divide(product, {partition, splits}, view, 0);
       Volume own = volume_of(view, product);
+      own.windows = true;
       // Overlaps of windows are hits in the L2 cache; an unrolled image is read as a whole. Loads of single
       // elements are slower than that, as measured.
       if (!recipe.unrolls() && product.a.width > 1 && product.b.width > 1)

@@ -106,7 +106,7 @@ GemmRecipe recipe_for(CanonicalGemm const& form) {
   return recipe;
 }
 
-// The first name of the request if it exists only in the warp_specialized main loop; empty otherwise.
+// Refuses a policy that only another main loop or multiply has; empty if `known` or no list has its name.
 std::string foreign_policy(PolicyRequest const& request, std::vector<NamedPolicy> const& known) {
   if (request.names.empty()) return {};
   std::string const& name = request.names.front();
@@ -114,7 +114,12 @@ std::string foreign_policy(PolicyRequest const& request, std::vector<NamedPolicy
     return std::any_of(list.begin(), list.end(),
                        [&](NamedPolicy const& named) { return named.name == name; });
   };
-  return !has(known) && has(warpgroup_policies(2, DataType::f16)) ? name : std::string{};
+  if (has(known)) return {};
+  if (has(warpgroup_policies(2, DataType::f16)))
+    return fmt::format("policy '{}' applies only to warp_specialized", name);
+  if (has(product_policies(MainLoop::multistage, Multiply::mma, DataType::f32, 2)))
+    return fmt::format("policy '{}' applies only to multistage with multiply mma", name);
+  return {};
 }
 
 // True if nothing is asked for but the partition or this multiply, so that every policy is considered.
@@ -159,12 +164,10 @@ void search_policies(BestOffer<GemmProblem>& best, MainLoop main_loop, Multiply 
   bool const emulated = device.backend == Backend::emulator;
   int const element_bytes = size_of(form.a.type);
   GemmPolicy const own = emulator::emulated_policy(main_loop, multiply, element_bytes);
-  std::vector<NamedPolicy> policies = named_policies(main_loop, multiply, form.sum, element_bytes);
+  std::vector<NamedPolicy> policies = product_policies(main_loop, multiply, form.sum, element_bytes);
   if (emulated) policies = {{"emulated", own}};
-  std::string const foreign =
-      emulated || main_loop == MainLoop::warp_specialized ? "" : foreign_policy(options.policy, policies);
-  if (!foreign.empty())
-    return best.refuse(fmt::format("policy '{}' applies only to warp_specialized", foreign));
+  if (std::string foreign = emulated ? "" : foreign_policy(options.policy, policies); !foreign.empty())
+    return best.refuse(std::move(foreign));
   std::optional<Partition> const asked = options.policy.partition;
   bool const invariant = keeps_order(options, form.sum);
   bool const any_policy = takes_any_policy(options.policy, multiply);

@@ -60,10 +60,28 @@ double slowness_of_mma(GemmRecipe const& recipe, Gpu const& gpu) {
   return recipe.sum == DataType::f64 ? 1 : h200 / mma_rate(gpu, recipe.sum);
 }
 
+// What a kernel loses. `wait`: clocks for the next step, relative to a block of one row and column; `reads`:
+// the share of reads from shared memory that is not hidden; `warps`: of a multiprocessor, for the full rate.
+struct Losses {
+  double wait, reads, warps, launch_seconds;
+  double narrow_copy;  // clocks of a copy of less than 16 bytes
+  double caution;      // factor of the prediction
+};
+// Fitted to 393 timings of plain products on an H100 (docs/decisions/0044), and otherwise on an H200. On
+// both, warp_specialized was faster where mma.sync was predicted to win by little.
+Losses losses_of(GemmRecipe const& recipe, CanonicalGemm const& problem, Gpu const& gpu,
+                 Volume const& volume) {
+  bool const fitted =
+      recipe.policy.multiply == Multiply::mma && recipe.sum != DataType::f64 && !volume.windows;
+  if (!fitted) return {32, 0.5, 8, 3e-6, 0, 1};
+  bool const deep = recipe.policy.block_k * size_of(problem.a.type) >= 128;
+  return {deep ? 8.5 : 12.6, 0.386, 5, 1.5e-6, 0.5, features_of(gpu).wgmma ? 1.3 : 1};
+}
+
 // The fraction of issued instructions that multiply. For thread_m * thread_n products, a thread loads
 // thread_m + thread_n packs in accesses of 16 bytes, and executes the loop's instructions.
 double issue_efficiency(GemmRecipe const& recipe, CanonicalGemm const& problem, Gpu const& gpu,
-                        int resident) {
+                        Losses const& losses, int resident) {
   GemmPolicy const& p = recipe.policy;
   if (by_tensor_cores(p)) {  // warp tiles are loaded from shared memory at 128 bytes per clock
     // WMMA loads MN-major bytes one at a time, with two-way bank conflicts.
@@ -76,9 +94,9 @@ double issue_efficiency(GemmRecipe const& recipe, CanonicalGemm const& problem, 
     double const slowness = slowness_of_mma(recipe, gpu);
     double const clocks = (recipe.sum == DataType::f64 ? 2 : 1) * slowness;  // for the four tensor cores
     double const products = clocks * p.warp_m * p.warp_n / 16.0 / 8.0;
-    // Measured on an H200: larger tiles wait less.
-    double const tile = 1 / (1 + (32.0 / p.block_m + 32.0 / p.block_n) / slowness);
-    return tile * products / (products + 0.5 * reads);
+    // Larger tiles wait less.
+    double const tile = 1 / (1 + (losses.wait / p.block_m + losses.wait / p.block_n) / slowness);
+    return tile * products / (products + losses.reads * reads);
   }
   // f64 and dp4a issue every other clock, so other instructions cost half as much relative to them.
   bool const every_other = p.multiply == Multiply::dp4a || recipe.sum == DataType::f64;
@@ -166,8 +184,8 @@ double predict_seconds(GemmRecipe const& recipe, CanonicalGemm const& problem, G
   GemmPolicy const& p = recipe.policy;
   if (p.main_loop == MainLoop::warp_specialized)
     return predict_warp_specialized(recipe, problem, gpu, volume);
-  constexpr double launch_seconds = 3e-6, latency_seconds = 1.2e-6;  // of an empty kernel; of a first load
-  constexpr double warps_for_full_rate = 8;
+  constexpr double latency_seconds = 1.2e-6;  // of a first load
+  Losses const losses = losses_of(recipe, problem, gpu, volume);
   int const resident = std::max(1, footprint(recipe, problem, gpu).blocks_resident);
   double const blocks = volume.tiles * recipe.splits;
   double const steps = std::ceil(volume.steps / recipe.splits);
@@ -176,8 +194,9 @@ double predict_seconds(GemmRecipe const& recipe, CanonicalGemm const& problem, G
   double const resident_blocks = static_cast<double>(gpu.multiprocessors) * resident;
   double const whole_waves = std::floor(blocks / resident_blocks);
   double const rest = std::ceil((blocks - whole_waves * resident_blocks) / gpu.multiprocessors);
-  double clocks_of_block = steps * p.block_m * p.block_n * p.block_k /
-                           (rate(recipe, problem, gpu) * issue_efficiency(recipe, problem, gpu, resident));
+  double clocks_of_block =
+      steps * p.block_m * p.block_n * p.block_k /
+      (rate(recipe, problem, gpu) * issue_efficiency(recipe, problem, gpu, losses, resident));
   // Measured on an H200: runs narrower than the 4 bytes of cp.async are loaded element by element, each
   // waited for. The value for WMMA, whose loader keeps all loads of a thread in flight, is a prediction.
   double const clocks_of_element = p.multiply == Multiply::wmma ? 0.3 : 1.5;
@@ -188,9 +207,16 @@ double predict_seconds(GemmRecipe const& recipe, CanonicalGemm const& problem, G
     double const elements =
         (lone(recipe.a, problem.a.type) ? p.block_m : 0) + (lone(recipe.b, problem.b.type) ? p.block_n : 0);
     clocks_of_block += steps * p.block_k * elements * clocks_of_element;
+    auto const narrow = [&](OperandAccess const& access, DataType type) {
+      int const bytes = access.width * size_of(type);
+      return bytes >= 4 && bytes < 16 ? 1.0 / access.width : 0;
+    };
+    double const copies =
+        p.block_m * narrow(recipe.a, problem.a.type) + p.block_n * narrow(recipe.b, problem.b.type);
+    clocks_of_block += steps * p.block_k * copies * losses.narrow_copy;
   }
   auto const seconds_of_wave = [&](double together) {
-    double const occupied = std::min(1.0, together * p.threads() / 32 / warps_for_full_rate);
+    double const occupied = std::min(1.0, together * p.threads() / 32 / losses.warps);
     return together * clocks_of_block / (occupied * gpu.clock_hertz);
   };
   // With stream-K all blocks finish at the same time, up to one step.
@@ -215,7 +241,7 @@ double predict_seconds(GemmRecipe const& recipe, CanonicalGemm const& problem, G
   double const combine = in_slots > 0 ? latency_seconds * (1 + added / 4.0) : 0;
   double const bytes = std::max(once / (0.7 * gpu.memory_bytes_per_second), through_l2 / l2_rate);
   double const fill = latency_seconds * (1 + whole_waves * 0.2);
-  return launch_seconds + fill + std::max(multiply, bytes) + partials + combine;
+  return losses.caution * (losses.launch_seconds + fill + std::max(multiply, bytes) + partials + combine);
 }
 
 }  // namespace cosmati::plan

@@ -147,6 +147,30 @@ std::vector<NamedPolicy> named_policies(MainLoop main_loop, Multiply multiply, D
   return list;
 }
 
+std::vector<NamedPolicy> product_policies(MainLoop main_loop, Multiply multiply, DataType sum,
+                                          int element_bytes) {
+  std::vector<NamedPolicy> list = named_policies(main_loop, multiply, sum, element_bytes);
+  if (main_loop != MainLoop::multistage || multiply != Multiply::mma || sum == DataType::f64) return list;
+  struct Deep {
+    char const* name;
+    PolicyName like;
+    int warp_n, blocks;
+  };
+  // 128x128 has eight warps; with two resident blocks it would spill.
+  for (Deep const& deep :
+       {Deep{"small_deep", PolicyName::small, 32, 4}, Deep{"medium_deep", PolicyName::medium, 32, 2},
+        Deep{"large_deep", PolicyName::large, 32, 1}, Deep{"tall_deep", PolicyName::tall, 32, 1}}) {
+    GemmPolicy policy = named_policy(deep.like, main_loop, multiply, sum, element_bytes);
+    policy.block_k *= 2;
+    policy.stages = 3;
+    policy.warp_n = deep.warp_n;
+    policy.thread_n = deep.warp_n / 4;
+    policy.blocks = deep.blocks;
+    list.push_back({deep.name, policy});
+  }
+  return list;
+}
+
 PolicyRequest parse_policy_request(std::string list) {
   PolicyRequest request;
   for (std::size_t begin = 0; !list.empty() && begin <= list.size();) {

@@ -18,6 +18,12 @@ struct NamedPolicy {
 std::vector<NamedPolicy> named_policies(MainLoop main_loop, Multiply multiply, DataType sum,
                                         int element_bytes = 4);
 
+// These, and what plain products by mma.sync have in addition: small_deep, medium_deep, large_deep,
+// tall_deep, whose steps have 128 bytes, in three stages. On an H100 they are faster than 64 bytes in four
+// stages for all but the largest tiles (docs/decisions/0044).
+std::vector<NamedPolicy> product_policies(MainLoop main_loop, Multiply multiply, DataType sum,
+                                          int element_bytes);
+
 // The policy of `named` that the request names, or `otherwise`, with the fields that the request has. Throws
 // Error(bad_request) if there is no such name, or if the request has a field that GemmPolicy lacks.
 NamedPolicy requested_policy(PolicyRequest const& request, std::vector<NamedPolicy> const& named,
