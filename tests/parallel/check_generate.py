@@ -137,21 +137,22 @@ def check_faults(folder, command, run):
     killed = killed_in_mid_run(both(lost), f"{lost}.txt", one, count, True, 0)
     expect("a rank lost while all write text", killed is not None and killed[0] != 0, killed)
     expect("no text file that looks complete", not os.path.exists(f"{lost}.txt") and not os.path.exists(f"{lost}.bmp"))
-    key = read(f"{lost}.txt.progress").split()[0].decode()
+    progress = f"{lost}.txt.progress"
+    key = read(progress).split()[0].decode() if os.path.exists(progress) else "no run was killed before its end"
     record = json.loads(run(*MPIRUN, *both(lost), "--json").strip().split("\n")[-1])
     expect("only the missing images are computed for the text", 0 < record["resumed_images"] < count, record)
     expect_same("a rank lost while all write", lost)
 
     # The first images are at the end of a bitmap: files that have four of the fourteen columns are continued, shorter ones are not.
-    text, picture = read(one).split(b"\n"), read(f"{folder}/fault-one.bmp")
-    text_at = sum(len(line) + 1 for line in text[:5])
+    text, picture = read(one), read(f"{folder}/fault-one.bmp")
+    text_at = sum(len(line) + 1 for line in text.split(b"\n")[:5])
     for missing, resumed in ((0, 4), (1, 0)):
         clear(f"{lost}.txt")
         with open(f"{lost}.txt.partial", "wb") as file:
-            file.write(read(one)[:text_at])
+            file.write(text[:text_at])
         with open(f"{lost}.bmp.partial", "wb") as file:
             file.write(picture[:len(picture) - 10 * 64 * 3 - missing])
-        with open(f"{lost}.txt.progress", "w", encoding="ascii") as file:
+        with open(progress, "w", encoding="ascii") as file:
             file.write(f"{key} 4 {text_at}")
         record = json.loads(run(*both(lost), "--json").strip().split("\n")[-1])
         expect(f"four columns of a bitmap less {missing} bytes: {resumed} images are kept", record["resumed_images"] == resumed, record)

@@ -56,12 +56,10 @@ std::vector<Path> ways_of(ConvolutionForm const& form, Gpu const& gpu) {
 
 // True if the first policy named exists only in the warp_specialized main loop.
 bool is_warpgroup_policy(PolicyRequest const& request) {
-  auto const has = [&](std::vector<NamedPolicy> const& list) {
-    return std::any_of(list.begin(), list.end(),
-                       [&](NamedPolicy const& named) { return named.name == request.names.front(); });
-  };
-  return !request.names.empty() && !has(named_policies(MainLoop::multistage, Multiply::fma, DataType::f32)) &&
-         has(window_policies(2));
+  if (request.names.empty()) return false;
+  std::string const& name = request.names.front();
+  return !has_policy(named_policies(MainLoop::multistage, Multiply::fma, DataType::f32), name) &&
+         has_policy(window_policies(2), name);
 }
 
 // The bytes of the tensors that a convolution reads.
@@ -97,7 +95,7 @@ class Search {
     refuse("--policy " + options_.policy.text + " selects no instruction that multiplies " +
            name_of(forms_.front().a.type) + " and " + name_of(forms_.front().b.type) + " here");
     if (is_warpgroup_policy(policy_)) {
-      refuse("--policy " + options_.policy.text + "applies only to warp_specialized");
+      refuse("--policy " + options_.policy.text + " applies only to warp_specialized");
       return std::move(best_).result();
     }
     for (Path const& path : ways_of(forms_.front(), device_.gpu)) {
@@ -232,14 +230,14 @@ class Search {
     std::size_t flags = 0, partials = 0;
     double seconds = 0, products = 0;
     Volume volume;
-    volume.windows = true;
+    volume.of_convolution = true;
     std::vector<ConvolutionForm> stepped;
     for (ConvolutionForm const& form : forms_) {
       stepped.push_back(recipe.stepwise ? stepwise(form, product.policy.block_k) : form);
       CanonicalGemm const view = gemm_view(stepped.back());
       divide(product, {partition, splits}, view, 0);
       Volume own = volume_of(view, product);
-      own.windows = true;
+      own.of_convolution = true;
       // Overlaps of windows are hits in the L2 cache; an unrolled image is read as a whole. Loads of single
       // elements are slower than that, as measured.
       if (!recipe.unrolls() && product.a.width > 1 && product.b.width > 1)

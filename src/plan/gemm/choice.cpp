@@ -110,14 +110,10 @@ GemmRecipe recipe_for(CanonicalGemm const& form) {
 std::string foreign_policy(PolicyRequest const& request, std::vector<NamedPolicy> const& known) {
   if (request.names.empty()) return {};
   std::string const& name = request.names.front();
-  auto const has = [&name](std::vector<NamedPolicy> const& list) {
-    return std::any_of(list.begin(), list.end(),
-                       [&](NamedPolicy const& named) { return named.name == name; });
-  };
-  if (has(known)) return {};
-  if (has(warpgroup_policies(2, DataType::f16)))
+  if (has_policy(known, name)) return {};
+  if (has_policy(warpgroup_policies(2, DataType::f16), name))
     return fmt::format("policy '{}' applies only to warp_specialized", name);
-  if (has(product_policies(MainLoop::multistage, Multiply::mma, DataType::f32, 2)))
+  if (has_policy(product_policies(MainLoop::multistage, Multiply::mma, DataType::f32, 2), name))
     return fmt::format("policy '{}' applies only to multistage with multiply mma", name);
   return {};
 }

@@ -72,10 +72,16 @@ struct Losses {
 Losses losses_of(GemmRecipe const& recipe, CanonicalGemm const& problem, Gpu const& gpu,
                  Volume const& volume) {
   bool const fitted =
-      recipe.policy.multiply == Multiply::mma && recipe.sum != DataType::f64 && !volume.windows;
-  if (!fitted) return {32, 0.5, 8, 3e-6, 0, 1};
+      recipe.policy.multiply == Multiply::mma && recipe.sum != DataType::f64 && !volume.of_convolution;
+  if (!fitted)
+    return {.wait = 32, .reads = 0.5, .warps = 8, .launch_seconds = 3e-6, .narrow_copy = 0, .caution = 1};
   bool const deep = recipe.policy.block_k * size_of(problem.a.type) >= 128;
-  return {deep ? 8.5 : 12.6, 0.386, 5, 1.5e-6, 0.5, features_of(gpu).wgmma ? 1.3 : 1};
+  return {.wait = deep ? 8.5 : 12.6,
+          .reads = 0.386,
+          .warps = 5,
+          .launch_seconds = 1.5e-6,
+          .narrow_copy = 0.5,
+          .caution = features_of(gpu).wgmma ? 1.3 : 1};
 }
 
 // The fraction of issued instructions that multiply. For thread_m * thread_n products, a thread loads

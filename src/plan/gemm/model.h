@@ -23,7 +23,7 @@ struct Volume {
   double tiles = 0;                            // including those that only fill the last clusters
   double steps = 0, longest = 0;               // of k per tile: their mean and maximum
   double operand_bytes = 0, result_bytes = 0;  // in memory, each once; including c
-  bool windows = false;                        // an operand is the windows of an image
+  bool of_convolution = false;                 // its loaders also find the elements of windows
 };
 Volume volume_of(CanonicalGemm const& problem, GemmRecipe const& recipe);
 

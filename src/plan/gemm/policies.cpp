@@ -171,6 +171,10 @@ std::vector<NamedPolicy> product_policies(MainLoop main_loop, Multiply multiply,
   return list;
 }
 
+bool has_policy(std::vector<NamedPolicy> const& list, std::string const& name) {
+  return std::any_of(list.begin(), list.end(), [&](NamedPolicy const& named) { return named.name == name; });
+}
+
 PolicyRequest parse_policy_request(std::string list) {
   PolicyRequest request;
   for (std::size_t begin = 0; !list.empty() && begin <= list.size();) {

@@ -24,6 +24,8 @@ std::vector<NamedPolicy> named_policies(MainLoop main_loop, Multiply multiply, D
 std::vector<NamedPolicy> product_policies(MainLoop main_loop, Multiply multiply, DataType sum,
                                           int element_bytes);
 
+bool has_policy(std::vector<NamedPolicy> const& list, std::string const& name);
+
 // The policy of `named` that the request names, or `otherwise`, with the fields that the request has. Throws
 // Error(bad_request) if there is no such name, or if the request has a field that GemmPolicy lacks.
 NamedPolicy requested_policy(PolicyRequest const& request, std::vector<NamedPolicy> const& named,
