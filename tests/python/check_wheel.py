@@ -64,6 +64,8 @@ def main():
         program = os.path.join(os.path.dirname(environment.python), "cosmati")
         if "resnet50" not in run(program, "list", "suites", cwd=folder):
             sys.exit("the program has no suites")
+        if "models: llama-8b" not in call(program, "warm", "--model", "nowhere", timeout=120, cwd=folder).stderr:
+            sys.exit("the program has no models")
         run(program, "generate", "dcgan", "--count", "4", "--backend", "cpu", "--image", "grid.png", cwd=folder)
         print(f"{os.path.basename(wheel)}: {os.path.getsize(wheel) / 1e6:.1f} MB, in a clean environment as it should be")
 
