@@ -10,6 +10,7 @@
 #include "cosmati/ops/device.h"
 #include "src/backend/cuda/driver/driver.h"
 #include "src/jit/cache_folder.h"
+#include "src/jit/nvrtc.h"
 
 namespace cosmati::cli {
 namespace {
@@ -92,7 +93,7 @@ std::vector<Found> peers() {
 std::vector<Found> toolkit() {
   std::string const nvcc = find_program("nvcc");
   return {{"nvcc", nvcc.empty() ? "not found" : nvcc, !nvcc.empty()},
-          library("NVRTC", {"libnvrtc.so.13", "libnvrtc.so.12"}),
+          {"NVRTC", jit::nvrtc_description(), jit::nvrtc_available()},
           cuda_driver()};
 }
 

@@ -78,22 +78,39 @@ def current_stream(library, device):
     return 0
 
 
+def can_open(library):
+    try:
+        ctypes.CDLL(library)
+        return True
+    except OSError:
+        return False
+
+
+def driver_version():
+    """Returns the version of CUDA that the installed driver supports, such as 12040, or 0 without one. Does not initialize it."""
+    version = ctypes.c_int(0)
+    try:
+        ctypes.CDLL(os.environ.get("COSMATI_LIBCUDA") or "libcuda.so.1").cuDriverGetVersion(ctypes.byref(version))
+    except (OSError, AttributeError):
+        pass
+    return version.value
+
+
 def find_nvrtc():
-    """Tells the library where NVRTC from NVIDIA's PyPI packages is, if the system has none."""
+    """Tells the library where NVRTC from NVIDIA's PyPI packages is, unless the system has one of the same major version. A driver
+    of CUDA 12 rejects machine code of CUDA 13, so NVRTC 12 is preferred with it."""
     if os.environ.get("COSMATI_NVRTC"):
         return
-    for name in ("libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"):
-        for folder in ("", "/usr/local/cuda/lib64/"):
-            try:
-                ctypes.CDLL(folder + name)
-                return
-            except OSError:
-                pass
     packages = importlib.util.find_spec("nvidia")
-    for place in (packages.submodule_search_locations or []) if packages else []:
-        found = sorted(glob.glob(os.path.join(place, "*", "lib", "libnvrtc.so.1[23]")))
-        if found:
-            os.environ["COSMATI_NVRTC"] = found[-1]
+    places = (packages.submodule_search_locations or []) if packages else []
+    found = {os.path.basename(path): path for place in places for path in sorted(glob.glob(os.path.join(place, "*", "lib", "libnvrtc.so.1[23]")))}
+    if not found:
+        return
+    for name in ("libnvrtc.so.12", "libnvrtc.so.13") if 0 < driver_version() < 13000 else ("libnvrtc.so.13", "libnvrtc.so.12"):
+        if can_open(name) or can_open("/usr/local/cuda/lib64/" + name):
+            return
+        if name in found:
+            os.environ["COSMATI_NVRTC"] = found[name]
             return
 
 

@@ -4,6 +4,7 @@
 #include <dlfcn.h>
 #include <fmt/format.h>
 
+#include <array>
 #include <cstdlib>
 #include <optional>
 
@@ -14,8 +15,7 @@ namespace {
 
 constexpr int oldest_major = 12;  // the first version with C++20
 
-constexpr char const* names[] = {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"};
-constexpr char const* folders[] = {"/usr/local/cuda/lib64/", "/usr/local/cuda/lib/",
+constexpr char const* folders[] = {"", "/usr/local/cuda/lib64/", "/usr/local/cuda/lib/",
                                    "/usr/local/cuda/targets/x86_64-linux/lib/", "/opt/cuda/lib64/"};
 
 struct Loaded {
@@ -23,28 +23,53 @@ struct Loaded {
   std::string description;
 };
 
+template <class Function>
+bool find(void* handle, char const* name, Function& function) {
+  function = reinterpret_cast<Function>(dlsym(handle, name));
+  return function != nullptr;
+}
+
+// The name of the file in the environment variable `name`; null: it is unset or empty.
+char const* named_file(char const* name) {
+  char const* const value = std::getenv(name);
+  return value != nullptr && *value != '\0' ? value : nullptr;
+}
+
+// The version of CUDA that the installed driver supports, such as 12040; 0: no driver is installed. Does not
+// initialize the driver.
+int driver_version() {
+  char const* const named = named_file("COSMATI_LIBCUDA");
+  void* const driver = dlopen(named != nullptr ? named : "libcuda.so.1", RTLD_LAZY | RTLD_LOCAL);
+  int (*get_version)(int*) = nullptr;
+  int version = 0;
+  if (driver == nullptr || !find(driver, "cuDriverGetVersion", get_version) || get_version(&version) != 0)
+    return 0;
+  return version;
+}
+
+// A driver loads machine code of its own and of earlier major versions of CUDA.
+std::array<char const*, 3> names_by_preference() {
+  int const version = driver_version();
+  if (version != 0 && version < 13000) return {"libnvrtc.so.12", "libnvrtc.so.13", "libnvrtc.so"};
+  return {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"};
+}
+
 void* open_any(std::string& error) {
-  if (char const* const chosen = std::getenv("COSMATI_NVRTC"); chosen != nullptr && *chosen != '\0') {
+  if (char const* const chosen = named_file("COSMATI_NVRTC")) {
     void* const handle = dlopen(chosen, RTLD_LAZY | RTLD_LOCAL);
     if (handle == nullptr)
       error = fmt::format("COSMATI_NVRTC names {}, which cannot be opened: {}", chosen, dlerror());
     return handle;
   }
-  for (char const* const folder : {"", folders[0], folders[1], folders[2], folders[3]})
-    for (char const* const name : names)
+  for (char const* const name : names_by_preference())
+    for (char const* const folder : folders)
       if (void* const handle = dlopen((std::string(folder) + name).c_str(), RTLD_LAZY | RTLD_LOCAL))
         return handle;
   error = fmt::format(
       "the run-time compiler NVRTC was not found: no libnvrtc.so.13, libnvrtc.so.12 or libnvrtc.so on the "
       "dynamic linker's path or in {}; COSMATI_NVRTC may name the file",
-      folders[0]);
+      folders[1]);
   return nullptr;
-}
-
-template <class Function>
-bool find(void* handle, char const* name, Function& function) {
-  function = reinterpret_cast<Function>(dlsym(handle, name));
-  return function != nullptr;
 }
 
 bool find_functions(void* handle, Nvrtc& library) {
@@ -82,7 +107,7 @@ Loaded load() {
   library.name = fmt::format("NVRTC {}.{}", major, minor);
   result.description = library.name + ", " + library.path;
   if (major < oldest_major)
-    result.description += fmt::format("is too old; C++20 requires {}.0", oldest_major);
+    result.description += fmt::format(", is too old; C++20 requires {}.0", oldest_major);
   else
     result.library = library;
   return result;

@@ -32,7 +32,8 @@ struct Nvrtc {
 };
 
 // Opens the file named by COSMATI_NVRTC, otherwise libnvrtc.so.13, .12 or .so from the library path or a
-// toolkit. The first call takes about 30 ms. Throws Error(unavailable) with the reason.
+// toolkit; with a driver of CUDA 12 the library of CUDA 12 first, since such a driver rejects machine code of
+// a later major version. The first call takes about 30 ms. Throws Error(unavailable) with the reason.
 Nvrtc const& nvrtc();
 
 bool nvrtc_available();

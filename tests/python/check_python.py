@@ -33,6 +33,7 @@ def main():
         sys.exit("the package was not built: " + installed.stdout + installed.stderr)
     variables = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     variables["COSMATI_FAKE_LIBCUDA"] = os.path.join(BUILD, "lib", "libcuda_fake.so")
+    variables["COSMATI_FAKE_NVRTC"] = os.path.join(BUILD, "lib", "libnvrtc_fake.so")
     sys.stdout.flush()
     tested = subprocess.run([environment.python, "-m", "pytest", "-q", "-rs", "-p", "no:cacheprovider",
                              os.path.join(ROOT, "tests", "python"), *sys.argv[2:]], cwd=FOLDER, env=variables)
