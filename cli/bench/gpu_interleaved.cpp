@@ -291,7 +291,7 @@ class InterleavedGpuBenchmark {
     }
     operands_->poison_outputs(0);
     library.run(algorithm, 0, nullptr);
-    library.bring_back(algorithm, 0);
+    library.copy_result(algorithm, 0);
     return sample ? sample->compare(*tolerance) : verdict_on_first_set();
   }
 

@@ -28,7 +28,7 @@ class StagedArray {
   }
 
   void* data() const { return static_cast<std::byte*>(memory_.data()) + at_; }
-  void bring_back() const {
+  void download() const {
     if (written_) memory_.download(host_ - guard_, bytes_ + 2 * guard_, at_ - guard_);
   }
 
@@ -64,7 +64,7 @@ class StagedTask final : public PreparedTask {
       prepared_->run(addresses, scratch.data());
       wait(device_);
     });
-    for (StagedArray const& array : arrays) array.bring_back();
+    for (StagedArray const& array : arrays) array.download();
     return seconds;
   }
 

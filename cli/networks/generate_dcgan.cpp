@@ -98,9 +98,9 @@ void check_count(GenerateRequest const& request) {
 
 dcgan::Latents latents(GenerateRequest const& request) {
   if (request.walk != not_given) return walk(request);
-  if (request.walk_stops != not_given) refuse("--walk-stops is for --walk FRAMES");
+  if (request.walk_stops != not_given) refuse("--walk-stops requires --walk FRAMES");
   if (request.input.empty() == (request.count == not_given))
-    refuse("generate dcgan requires --input FILE, --count N or --walk FRAMES");
+    refuse("missing required option: one of --input FILE, --count N or --walk FRAMES");
   if (!request.input.empty()) {
     refuse_unused_seed(request);
     return vectors_of_file(request.input);
@@ -147,7 +147,7 @@ void check_generate_files(GenerateRequest const& request) {
     if (writes && !files)
       refuse("--measure " + request.measure + " writes nothing; remove --output, --image and --animation");
   } else if (!writes && request.save_weights.empty()) {
-    refuse("generate dcgan requires --output FILE, --image FILE or --animation FILE to write to");
+    refuse("missing required option: one of --output FILE, --image FILE or --animation FILE");
   } else if (!writes) {  // writes only the weights
     for (auto const& [option, given] :
          {std::pair{"--timeline", !request.timeline.empty()}, std::pair{"--input", !request.input.empty()},
@@ -293,15 +293,15 @@ std::string key_of(GenerateRequest const& request, dcgan::GeneratorOptions const
 void draw_as_rank(GenerateRequest const& request, parallel::ProcessGroup& group) {
   auto const device = devices(request, &group).front();
   auto options = generator_options(request, device.backend);
-  auto const told = dcgan::hear_rank_0(group);
-  options.batch = told.batch;
-  auto const output =
-      dcgan::Output::join(output_request(request), told.count, options.image_type, device.threads, told.seal);
+  auto const settings = dcgan::receive_settings(group);
+  options.batch = settings.batch;
+  auto const output = dcgan::Output::join(output_request(request), settings.count, options.image_type,
+                                          device.threads, settings.seal);
   dcgan::ranks_without_files(group, output != nullptr);
   dcgan::Pipeline pipeline(dcgan::FoldedWeights(dcgan::broadcast(group, nullptr)), device, options,
                            dcgan::slots_of(device));
   group.barrier();
-  dcgan::draw_for_rank_0(group, pipeline, output.get());
+  dcgan::generate_for_rank_0(group, pipeline, output.get());
   if (output) output->flush();
   group.barrier();
 }
@@ -369,7 +369,7 @@ void draw(GenerateRequest const& request, parallel::ProcessGroup* group) {
   std::vector<Lane> lanes;
   report.resumed = output.images();
   if (group != nullptr) {
-    dcgan::tell_ranks(*group, {count, options.batch, output.seal()});
+    dcgan::send_settings(*group, {count, options.batch, output.seal()});
     auto const senders = dcgan::ranks_without_files(*group, true);
     if (!senders.empty() && !output.in_order())
       print_warning("these ranks cannot write the files and send their images to rank 0: " +

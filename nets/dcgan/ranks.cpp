@@ -140,19 +140,19 @@ class Ranks {
 
 }  // namespace
 
-void tell_ranks(parallel::ProcessGroup& group, Told const& told) {
-  Index numbers[] = {told.count, told.batch, static_cast<Index>(told.seal.size())};
-  std::string seal = told.seal;
+void send_settings(parallel::ProcessGroup& group, RankSettings const& settings) {
+  Index numbers[] = {settings.count, settings.batch, static_cast<Index>(settings.seal.size())};
+  std::string seal = settings.seal;
   group.broadcast(numbers, sizeof numbers);
   group.broadcast(seal.data(), seal.size());
 }
 
-Told hear_rank_0(parallel::ProcessGroup& group) {
+RankSettings receive_settings(parallel::ProcessGroup& group) {
   Index numbers[3] = {};
   group.broadcast(numbers, sizeof numbers);
-  Told told{numbers[0], numbers[1], std::string(static_cast<std::size_t>(numbers[2]), ' ')};
-  group.broadcast(told.seal.data(), told.seal.size());
-  return told;
+  RankSettings settings{numbers[0], numbers[1], std::string(static_cast<std::size_t>(numbers[2]), ' ')};
+  group.broadcast(settings.seal.data(), settings.seal.size());
+  return settings;
 }
 
 Weights broadcast(parallel::ProcessGroup& group, Weights const* mine) {
@@ -186,7 +186,7 @@ void deal_to_ranks(parallel::ProcessGroup& group, Dealer& dealer, Latents const&
   for (int rank = 1; rank < group.size(); ++rank) group.send(rank, work_tag, nullptr, 0);
 }
 
-void draw_for_rank_0(parallel::ProcessGroup& group, Pipeline& pipeline, Output* output) {
+void generate_for_rank_0(parallel::ProcessGroup& group, Pipeline& pipeline, Output* output) {
   auto const image_bytes =
       static_cast<std::size_t>(bytes_of_image(pipeline.generator().options().image_type));
   bool const text = output != nullptr && output->text();

@@ -14,13 +14,13 @@
 namespace cosmati::dcgan {
 
 // The settings that rank 0 sends to the others before they prepare.
-struct Told {
+struct RankSettings {
   Index count = 0, batch = 0;
   std::string seal;  // of the files
 };
 // Collective: rank 0 calls the first function, the others the second.
-void tell_ranks(parallel::ProcessGroup& group, Told const& told);
-Told hear_rank_0(parallel::ProcessGroup& group);
+void send_settings(parallel::ProcessGroup& group, RankSettings const& settings);
+RankSettings receive_settings(parallel::ProcessGroup& group);
 // Collective: returns the weights of rank 0 on all ranks; `mine` is used only on rank 0.
 Weights broadcast(parallel::ProcessGroup& group, Weights const* mine);
 // Collective: each rank passes whether it can write the files; returns those that cannot.
@@ -35,6 +35,6 @@ void deal_to_ranks(parallel::ProcessGroup& group, Dealer& dealer, Latents const&
 
 // The other ranks: generate the chunks that rank 0 sends until there are no more. output: null if the images
 // are to be sent.
-void draw_for_rank_0(parallel::ProcessGroup& group, Pipeline& pipeline, Output* output);
+void generate_for_rank_0(parallel::ProcessGroup& group, Pipeline& pipeline, Output* output);
 
 }  // namespace cosmati::dcgan

@@ -208,7 +208,7 @@ TEST_F(CudnnInterleaved, ComputesEveryDirectionInEveryLayoutWithAnyPadding) {
               continue;
             }
             peer.run(i, 0, nullptr);
-            peer.bring_back(i, 0);
+            peer.copy_result(i, 0);
             Verdict const verdict = sample.compare(1e-4);
             EXPECT_TRUE(verdict.correct)
                 << static_cast<int>(direction) << ' ' << name_of(format) << " groups " << groups << " pad "

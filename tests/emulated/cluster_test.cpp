@@ -91,7 +91,7 @@ TEST(Cluster, MistakesAreReported) {
   EXPECT_SAYS(refusal({3, 1, 1}),
               "a launch of 4 x 4 x 2 blocks, not a multiple of its clusters of 3 x 1 x 1");
   EXPECT_SAYS(refusal({4, 4, 2}),
-              "a launch of clusters of 4 x 4 x 2 blocks; each extent must be 1 or more, their product");
+              "a launch of clusters of 4 x 4 x 2 blocks; each extent must be at least 1, their product");
 }
 
 struct MulticastStorage {

@@ -198,12 +198,12 @@ TEST(Pipeline, CatchesMissingLinks) {
                 "A holds byte 0 of shared memory, to which nothing has been written or copied");
   expect_caught(Mistake::no_wait_for_empty, "though all 1 arrivals of its phase 0 have been made");
   expect_caught(Mistake::wrong_phase,
-                "A holds byte 8192 of shared memory, to which a box is on its way; nobody has waited for it "
+                "A holds byte 8192 of shared memory, to which a box is being copied; no thread waited for it "
                 "at the barrier at byte 49160");
   std::string const overwritten = "copies a box over byte 0 of shared memory, which products of warpgroup 0";
   expect_caught(Mistake::released_too_early, overwritten);
   expect_caught(Mistake::no_wait_for_products, overwritten);
-  expect_caught(Mistake::no_fence, "which thread 64 wrote without publish_to_async() since");
+  expect_caught(Mistake::no_fence, "which thread 64 wrote without a subsequent publish_to_async()");
   expect_caught(Mistake::wrong_swizzle,
                 "A at byte 0 of shared memory is read with a swizzle of 64 bytes, but was copied with a "
                 "swizzle of 128");

@@ -258,7 +258,7 @@ TEST(TileCopy, AStoreNeedsTheFenceOfEachWriter) {
   planted.copy.publishes = false;
   EXPECT_SAYS(planted.report(),
               "thread 0 (warp 0, lane 0): stores a box that holds byte 0 of shared memory, which a "
-              "store wrote without publish_to_async() since");
+              "store wrote without a subsequent publish_to_async()");
 }
 
 TEST(TileCopy, WhatWasWrittenBeforeNeedsAFenceToo) {
@@ -333,8 +333,8 @@ TEST(TileCopy, StoresReadSharedMemoryWhenTheyAreWaitedFor) {
 TEST(TileCopy, OneThreadsFenceIsNotForAll) {
   std::vector<int> out(3 * 128 + 4);
   EXPECT_SAYS(store(out, 1),
-              "stores a box that holds byte 4 of shared memory, which thread 1 wrote without "
-              "publish_to_async() since");
+              "stores a box that holds byte 4 of shared memory, which thread 1 wrote without a subsequent "
+              "publish_to_async()");
 }
 
 TEST(TileCopy, TensorMapsThatTheHardwareRefuses) {

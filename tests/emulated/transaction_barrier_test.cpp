@@ -116,11 +116,11 @@ TEST(TransactionBarrier, MistakesAreReported) {
             "memory, though "
             "all 32 arrivals of its phase 0 have been made; it misses 512 bytes that no copy delivers");
   EXPECT_SAYS(report_on({.made = false}),
-              "at a barrier at byte 16 of shared memory, where init() has made no barrier");
+              "at a barrier at byte 16 of shared memory, where init() has not created a barrier");
   EXPECT_SAYS(report_on({.overwritten = true}), "where something has overwritten the barrier");
   EXPECT_SAYS(
       report_on({.expected = 1 << 20}),
-      "expects 1048576 bytes at the barrier at byte 16 of shared memory; a phase takes at most 1048575");
+      "expects 1048576 bytes at the barrier at byte 16 of shared memory; a phase supports at most 1048575");
   EXPECT_SAYS(report_on({.arrivals = 0}), "for 0 arrivals; valid values: 1 to 1048575");
 }
 
@@ -199,7 +199,7 @@ TEST(TransactionBarrier, CopiesArePublishedByWhoWaits) {
   };
   EXPECT_EQ(report(true), "");
   for (int i = 0; i < 32; ++i) EXPECT_EQ(out[i], source[i]);
-  EXPECT_SAYS(report(false), "which a copy (cp.async) wrote without publish_to_async() since");
+  EXPECT_SAYS(report(false), "which a copy (cp.async) wrote without a subsequent publish_to_async()");
 }
 
 struct Named {

@@ -126,9 +126,9 @@ std::string report() {
 }
 
 TEST(CopiedOperands, MistakesAreNamed) {
-  EXPECT_SAYS(report<Mistake::too_early>(), "which products of warpgroup 0 read; nobody has waited for them");
+  EXPECT_SAYS(report<Mistake::too_early>(), "which products of warpgroup 0 read; no thread waited for them");
   EXPECT_SAYS(report<Mistake::no_fence>(),
-              "of shared memory, which thread 224 wrote without publish_to_async() since");
+              "of shared memory, which thread 224 wrote without a subsequent publish_to_async()");
 }
 
 }  // namespace

@@ -150,15 +150,15 @@ TEST(WarpSpecializedMistakes, Waits) {
   EXPECT_SAYS(report<Mistake::no_wait_for_full>(),
               "wgmma: A holds byte 0 of shared memory, to which nothing has been written or copied");
   EXPECT_SAYS(report<Mistake::no_wait_for_empty>(),
-              "A holds byte 0 of shared memory, to which a box is on its way; nobody has waited for it");
+              "A holds byte 0 of shared memory, to which a box is being copied; no thread waited for it");
   std::string const early =
       "copies a box over byte 0 of shared memory, which products of warpgroup 0 of "
-      "block (0, 0, 0) read; nobody has waited for them (warpgroup_wait())";
+      "block (0, 0, 0) read; no thread waited for them (warpgroup_wait())";
   EXPECT_SAYS(report<Mistake::no_wait_for_products>(), early);
   EXPECT_SAYS(report<Mistake::released_too_early>(), early);
   EXPECT_SAYS(report<Mistake::a_wait_too_few>(), early);
   EXPECT_SAYS(report<Mistake::no_wait_at_the_end>(),
-              "ends with 4 products of warpgroup 0 in flight; nobody waited for them");
+              "ends with 4 products of warpgroup 0 in flight; no thread waited for them");
   EXPECT_SAYS(report<Mistake::no_wait_for_store>(),
               "ends while a box that thread 0 stores is still read from byte 24576 of shared memory; it did "
               "not wait (wait_stores_read())");
@@ -183,9 +183,10 @@ TEST(WarpSpecializedMistakes, PhasesAndArrivals) {
 }
 
 TEST(WarpSpecializedMistakes, Fence) {
-  EXPECT_SAYS(report<Mistake::no_fence>(),
-              "stores a box that holds byte 24576 of shared memory, which thread 0 wrote without "
-              "publish_to_async() since");
+  EXPECT_SAYS(
+      report<Mistake::no_fence>(),
+      "stores a box that holds byte 24576 of shared memory, which thread 0 wrote without a subsequent "
+      "publish_to_async()");
 }
 
 // Tensor maps with other boxes or swizzles than the tiles have.

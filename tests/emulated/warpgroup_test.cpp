@@ -244,7 +244,7 @@ TEST(Warpgroup, RegistersOfAAreNotTouchedInFlight) {
 TEST(Warpgroup, SumsArePoisonUntilTheyAreWaitedFor) {
   Case<Plain> test;
   EXPECT_SAYS(test.report(Mistake::no_wait),
-              "ends with 4 products of warpgroup 0 in flight; nobody waited for them");
+              "ends with 4 products of warpgroup 0 in flight; no thread waited for them");
   for (double const sum : test.d) ASSERT_FALSE(sum == sum);
   Case<Plain> uncommitted;
   EXPECT_SAYS(uncommitted.report(Mistake::no_commit), "ends with 4 products");
@@ -271,10 +271,10 @@ TEST(Warpgroup, MistakesAreReported) {
   Case<Plain> test;
   EXPECT_SAYS(test.report(Mistake::no_begin), "wgmma without warpgroup_begin()");
   EXPECT_SAYS(test.report(Mistake::no_fence),
-              "of shared memory, which thread 77 wrote without publish_to_async() since");
+              "of shared memory, which thread 77 wrote without a subsequent publish_to_async()");
   EXPECT_SAYS(test.report(Mistake::touched_sums), "sum 1 was written while its product was in flight");
   EXPECT_SAYS(test.report(Mistake::outside),
-              "wgmma: the descriptor of B leads to byte 73728 of the 40960 bytes of shared memory");
+              "wgmma: the descriptor of B points to byte 73728 of the 40960 bytes of shared memory");
   EXPECT_SAYS(test.report(Mistake::other_descriptor), "thread 5 (warp 0, lane 5): wgmma of descriptors");
   EXPECT_SAYS(test.report(Mistake::lonely_thread),
               "wait for wgmma, at which 127 of 128 threads have arrived");
@@ -310,12 +310,12 @@ TEST(Warpgroup, DescriptorsAreChecked) {
   EXPECT_SAYS(report(256, {0, 1024}, Swizzle::bytes128),
               "the descriptor of A starts at byte 256 of shared memory, line 2 of an 8-line pattern");
   EXPECT_SAYS(report(112, {0, 1024}, Swizzle::bytes128),
-              "starts at byte 112 of a line of 128; 32 bytes of depth do not follow");
+              "starts at byte 112 of a line of 128; fewer than 32 bytes of depth follow");
   EXPECT_SAYS(report(0, {0, 512}, Swizzle::bytes128),
               "has a stride of 512 bytes, not a multiple of a pattern's 1024");
   EXPECT_EQ(report(0, {0, 512}, Swizzle::bytes64), "");
   EXPECT_SAYS(report(0, {0, 1024}, Swizzle::bytes128, true),
-              "wgmma without warpgroup_begin() since its sums");
+              "wgmma without warpgroup_begin() since the kernel began");
 }
 
 // Tiles copied by TMA with another swizzle than the descriptor's.
@@ -395,11 +395,11 @@ TEST(Warpgroup, RegistersAreThoseOfTheBlock) {
   EXPECT_EQ(report(0), "");
   EXPECT_SAYS(
       report(1),
-      "threads 256-383 wait for 240 registers for each thread of its warpgroup; with them the block has "
+      "threads 256-383 wait for 240 registers for each thread of its warpgroup; with them the block would have "
       "66560 of its 64512");
   EXPECT_SAYS(
       report(2),
-      "threads 128-383 wait for 240 registers for each thread of its warpgroup; with them the block has "
+      "threads 128-383 wait for 240 registers for each thread of its warpgroup; with them the block would have "
       "73728 of its 64512");
   EXPECT_SAYS(report(3), "thread 7 has set its registers 0 times, others of its warpgroup 1 times");
   EXPECT_SAYS(report(4), "release_registers<24>(), where others of its warpgroup set 40");

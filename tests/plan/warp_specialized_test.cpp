@@ -47,21 +47,22 @@ TEST(WarpSpecialized, RefusalsGiveTheValue) {
   std::string const of_odd = refusal_of_copies(product(DataType::bf16, DataType::bf16, 1001, 512, 512, "nn"));
   EXPECT_NE(
       of_odd.find("operand a: leading dimension 1001 is not a multiple of 8 elements (16 bytes); nearest: "
-                  "1008; a copy for it needs 1032192 bytes of workspace; at most 0"),
+                  "1008; with the operand repacked: needs 1032192 bytes of workspace; at most 0"),
       std::string::npos)
       << of_odd;
   EXPECT_EQ(refusal_of(product(DataType::f32, DataType::f32, 512, 512, 512, "nn")),
             "multiply wgmma does not support f32 and f32 with sums in f32");
   EXPECT_EQ(
       refusal_of(product(DataType::s8, DataType::s32, 512, 512, 512, "nn")),
-      "multiply wgmma requires s8 contiguous along k; operand a is contiguous along m; a copy for it needs "
+      "multiply wgmma requires s8 contiguous along k; operand a is contiguous along m; with the operand repacked: needs "
       "262144 bytes of workspace; at most 0");
   GemmProblem misaligned = product(DataType::bf16, DataType::bf16, 512, 512, 512, "tn");
   misaligned.b.alignment = 8;
   std::string const of_misaligned = refusal_of_copies(misaligned);
-  EXPECT_NE(of_misaligned.find("operand b: aligned to 8 bytes; TMA requires 16; a copy for it needs "
-                               "524288 bytes of workspace; at most 0"),
-            std::string::npos)
+  EXPECT_NE(
+      of_misaligned.find("operand b: aligned to 8 bytes; TMA requires 16; with the operand repacked: needs "
+                         "524288 bytes of workspace; at most 0"),
+      std::string::npos)
       << of_misaligned;
   EXPECT_EQ(refusal_of(misaligned), "");  // threads copy it
   EXPECT_EQ(refusal_of(product(DataType::e4m3, DataType::f32, 512, 512, 512, "tn")), "");
@@ -201,7 +202,7 @@ TEST(WarpSpecialized, BoxesCoverEveryWidth) {
         TensorStore const store = plan::tensor_store_of(policy, form);
         EXPECT_EQ(store.columns * store.boxes_n, width / slices);
         EXPECT_EQ(store.columns % 8, 0);
-        EXPECT_TRUE(!plan::stores_by_engine(policy, form) || store.columns * size_of(form.d.type) >= 32);
+        EXPECT_TRUE(!plan::stores_by_tma(policy, form) || store.columns * size_of(form.d.type) >= 32);
       }
 }
 

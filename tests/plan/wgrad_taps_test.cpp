@@ -110,17 +110,17 @@ TEST(WgradTaps, InfinitiesDoNotSpreadToOtherTaps) {
 TEST(WgradTaps, ZerosLeadWhereXExistsBesideTheRow) {
   WgradTapsShape shape;
   shape.across = 16;
-  plan::LeadingZeros same = plan::leading_zeros(problem(geometry_of(1, 8, 8, 14, 14, 3, 1)), shape);
+  plan::LeadingPadding same = plan::leading_padding(problem(geometry_of(1, 8, 8, 14, 14, 3, 1)), shape);
   EXPECT_TRUE(same.possible);
   EXPECT_EQ(same.zeros, 2);
   EXPECT_EQ(same.taps, 1);
   // Without padding, x exists on both sides of the middle tap's rows.
-  EXPECT_FALSE(plan::leading_zeros(problem(geometry_of(1, 8, 8, 14, 14, 3, 0)), shape).possible);
+  EXPECT_FALSE(plan::leading_padding(problem(geometry_of(1, 8, 8, 14, 14, 3, 0)), shape).possible);
   // Full rows have no zeros; neither have those that several chunks share.
-  EXPECT_EQ(plan::leading_zeros(problem(geometry_of(1, 8, 8, 14, 32, 3, 1)), shape).zeros, 0);
-  EXPECT_FALSE(plan::leading_zeros(problem(geometry_of(1, 8, 8, 14, 28, 3, 1)), shape).possible);
+  EXPECT_EQ(plan::leading_padding(problem(geometry_of(1, 8, 8, 14, 32, 3, 1)), shape).zeros, 0);
+  EXPECT_FALSE(plan::leading_padding(problem(geometry_of(1, 8, 8, 14, 28, 3, 1)), shape).possible);
   // There are zeros for 8 columns before a row.
-  EXPECT_FALSE(plan::leading_zeros(problem(geometry_of(1, 8, 8, 7, 7, 3, 1)), shape).possible);
+  EXPECT_FALSE(plan::leading_padding(problem(geometry_of(1, 8, 8, 7, 7, 3, 1)), shape).possible);
 }
 
 TEST(WgradTaps, ChosenForLayersOfManyChannels) {

@@ -316,7 +316,7 @@ void CudnnPeer::run(int algorithm, std::size_t set, Stream stream) const {
   one.graph->run(*choice.plan, *one.packs[set]);
 }
 
-void CudnnPeer::bring_back(int algorithm, std::size_t set) const {
+void CudnnPeer::copy_result(int algorithm, std::size_t set) const {
   Arrangement const& one = arrangements_[choices_[static_cast<std::size_t>(algorithm)].arrangement];
   for (Array const* const array : {&one.x, &one.w, &one.y})
     if (array->slot == 2 && !array->buffers.empty()) copy(one, *array, set, true);

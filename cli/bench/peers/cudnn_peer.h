@@ -42,7 +42,7 @@ class CudnnPeer final : public GpuPeer {
   PeerAlgorithm algorithm(int algorithm) const override;
   std::vector<PeerTrial> left_out() const override { return left_out_; }
   void run(int algorithm, std::size_t set, Stream stream) const override;
-  void bring_back(int algorithm, std::size_t set) const override;
+  void copy_result(int algorithm, std::size_t set) const override;
   std::optional<double> tolerance() const override;
 
  private:

@@ -25,7 +25,7 @@ class GpuPeer {
   // Enqueues on the stream, with the operands of that set. Throws Error(system) if the call fails.
   virtual void run(int algorithm, std::size_t set, Stream stream) const = 0;
   // Copies the result of a run on the default stream into our layout, if the layouts differ.
-  virtual void bring_back(int, std::size_t) const {}
+  virtual void copy_result(int, std::size_t) const {}
   // The permitted distance between its result and ours, relative to the root mean square of ours, for
   // problems of which the reference cannot compute a sample. Empty: the reference verifies a sample.
   virtual std::optional<double> tolerance() const { return {}; }

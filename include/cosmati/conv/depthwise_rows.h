@@ -51,21 +51,22 @@ struct DepthwiseRowsTraits {
   static_assert(!shape.transposed || shape.run % shape.column_step == 0);
 };
 
-// What one thread keeps in registers. Rows of results are counted in groups: a forward group is one row, a
-// group of a data gradient is `row_step` rows. Step i reads the rows that complete group i - (ages - 1).
+// The registers of one thread. Rows of results are counted in groups: a forward group is one row, a group of
+// a data gradient is `row_step` rows. Step i reads the rows that complete group i - live_groups + 1.
 template <class Traits>
 struct DepthwiseRows {
   using Sum = typename Traits::Sum;
   static constexpr DepthwiseRowsShape shape = Traits::shape;
   using Map = DepthwiseRowsMap<shape>;
   static constexpr int vector = shape.vector, run = shape.run;
-  static constexpr int ages = shape.ages(), rows_in = shape.rows_in(), rows_out = shape.rows_out();
+  static constexpr int live_groups = shape.live_groups(), rows_in = shape.rows_in(),
+                       rows_out = shape.rows_out();
   static constexpr int taps = shape.row_taps * shape.column_taps;
   using Image = DepthwiseRowsImage<typename Traits::ElementA, shape>;
   using Row = typename Image::Row;
 
   Sum filter[taps][vector];
-  Sum sum[ages][rows_out][run][vector] = {};
+  Sum sum[live_groups][rows_out][run][vector] = {};
 
   COSMATI_DEVICE void load_filter(DepthwiseRowsArguments const& all, int channel) {
     using ElementB = typename Traits::ElementB;
@@ -94,13 +95,13 @@ struct DepthwiseRows {
     }
   }
 
-  // Adds row `in` of a step to the groups that it reaches; `i`: the step mod ages. Both are constants after
-  // unrolling.
+  // Adds row `in` of a step to the groups that it reaches; `i`: the step mod live_groups. Both are constants
+  // after unrolling.
   COSMATI_DEVICE void add(int i, int in, Row const& row) {
     Sum value[Image::columns][vector];
     Image::widen(row, value);
     COSMATI_UNROLL
-    for (int age = 0; age < ages; ++age) {
+    for (int age = 0; age < live_groups; ++age) {
       COSMATI_UNROLL
       for (int k = 0; k < rows_out; ++k) {
         int const r = Map::row_tap(age, in, k);
@@ -131,7 +132,7 @@ struct DepthwiseRows {
         for (int v = 0; v < vector; ++v) {
           if constexpr (!shape.unrolled) {
             COSMATI_UNROLL
-            for (int age = ages - 1; age > 0; --age) sum[age][k][o][v] = sum[age - 1][k][o][v];
+            for (int age = live_groups - 1; age > 0; --age) sum[age][k][o][v] = sum[age - 1][k][o][v];
           }
           sum[Map::place(i, 0)][k][o][v] = {};
         }
@@ -140,7 +141,7 @@ struct DepthwiseRows {
   }
 };
 
-// The place of a thread's results: their channels, the columns of the run, and the parts of the rows.
+// The position of a thread's results: their channels, the columns of the run, and the parts of the rows.
 struct DepthwiseRowsPlace {
   int channel, run, part, image;
 };
@@ -202,14 +203,14 @@ depthwise_rows_kernel(COSMATI_PARAMETER typename Traits::Params params) {
   rows.load_filter(all, at.channel);
   int const first_group = at.part * schedule.groups_of_part;
   int const left = schedule.groups - first_group;
-  int const steps = (left < schedule.groups_of_part ? left : schedule.groups_of_part) + Rows::ages - 1;
+  int const steps = (left < schedule.groups_of_part ? left : schedule.groups_of_part) + Rows::live_groups - 1;
   constexpr int step_columns =
       shape.transposed ? shape.run / shape.column_step : shape.run * shape.column_step;
   int const column = all.column_origin + at.run * step_columns;
   int const result_column = all.result_column_origin + at.run * shape.run;
   typename Rows::Image image(all, at.image, at.channel, all.row_origin + first_group * Rows::rows_in, column);
-  int result_row = all.result_row_origin + (first_group - (Rows::ages - 1)) * Rows::rows_out;
-  constexpr int copies = shape.unrolled ? Rows::ages : 1;
+  int result_row = all.result_row_origin + (first_group - (Rows::live_groups - 1)) * Rows::rows_out;
+  constexpr int copies = shape.unrolled ? Rows::live_groups : 1;
   COSMATI_NO_UNROLL
   for (int begin = 0; begin < steps; begin += copies) {
     COSMATI_UNROLL
@@ -223,8 +224,8 @@ depthwise_rows_kernel(COSMATI_PARAMETER typename Traits::Params params) {
         rows.add(i, in, row);
       }
       store_group<Traits>(params, at, result_row, result_column,
-                          rows.sum[DepthwiseRowsMap<Traits::shape>::place(i, Rows::ages - 1)],
-                          begin + i >= Rows::ages - 1);
+                          rows.sum[DepthwiseRowsMap<Traits::shape>::place(i, Rows::live_groups - 1)],
+                          begin + i >= Rows::live_groups - 1);
       result_row += Rows::rows_out;
     }
   }

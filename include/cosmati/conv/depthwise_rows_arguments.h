@@ -10,10 +10,12 @@ struct DepthwiseRowsArguments {
   void const* image = nullptr;
   void const* filter = nullptr;
   int height = 1, width = 1;              // of the image
-  int row_origin = 0, column_origin = 0;  // of the image at the first step, and of the first run
+  int row_origin = 0, column_origin = 0;  // first image row of the first step, first image column of the
+                                          // first run
   int result_height = 1, result_width = 1;
-  int result_row_origin = 0, result_column_origin = 0;  // of the first group, and of the first run
-  Index image_image = 0, image_channel = 0, image_row = 0;
+  int result_row_origin = 0, result_column_origin = 0;      // first result row of the first group, first
+                                                            // result column of the first run
+  Index image_batch = 0, image_channel = 0, image_row = 0;  // strides, in elements
   int image_column = 0;
   Index filter_channel = 0, filter_row = 0, filter_column = 0;
   Index result_image = 0, result_channel = 0, result_row = 0;
@@ -22,8 +24,8 @@ struct DepthwiseRowsArguments {
   bool swapped = false;                                     // m is the channel, n the pixel
 };
 
-// Threads lie along the channels, in vectors, or along the runs of a row, whichever is contiguous; then along
-// runs or parts of the rows, then along parts or channels; then along images.
+// Thread order, fastest first: vectors of channels or runs of a row, whichever is contiguous; then runs or
+// parts of the rows; then parts or channels; then images.
 struct DepthwiseRowsSchedule {
   Divisor first, second, third;
   int threads = 0;  // of all blocks
@@ -46,7 +48,7 @@ struct DepthwiseRowsFilterArguments {
   int row_origin = 0, column_origin = 0;
   int gradient_width = 1;
   int image_column = 0, gradient_column = 0;
-  Index image_image = 0, image_channel = 0, image_row = 0;
+  Index image_batch = 0, image_channel = 0, image_row = 0;  // strides, in elements
   Index gradient_image = 0, gradient_channel = 0, gradient_row = 0;
 };
 

@@ -13,7 +13,7 @@
 
 namespace cosmati {
 
-// `ragged`: the last run of a row is shorter.
+// `ragged`: the last run of a row may be shorter.
 template <class ElementImage_, class ElementGradient_, class Sum_, class Epilogue_, class Destination_,
           DepthwiseRowsShape shape_, bool ragged_>
 struct DepthwiseRowsFilterTraits {
@@ -36,7 +36,7 @@ struct DepthwiseRowsFilterTraits {
   static_assert(!shape.transposed);
 };
 
-// What one thread keeps in registers: the sums of all taps, and the rows of dy for the next rows of x.
+// The registers of one thread: the sums of all taps, and the rows of dy for the next rows of x.
 template <class Traits>
 struct DepthwiseRowsFilter {
   using Sum = typename Traits::Sum;
@@ -44,13 +44,13 @@ struct DepthwiseRowsFilter {
   static constexpr DepthwiseRowsShape shape = Traits::shape;
   using Image = DepthwiseRowsImage<typename Traits::ElementImage, shape>;
   using Map = DepthwiseRowsMap<shape>;
-  static constexpr int vector = shape.vector, run = shape.run, ages = shape.ages();
+  static constexpr int vector = shape.vector, run = shape.run, live_groups = shape.live_groups();
   static constexpr int gradient_bytes = vector * static_cast<int>(sizeof(Gradient));
   using ImageRow = typename Image::Row;
   using GradientRow = arch::Words<gradient_bytes>[run];
 
   Sum sum[Traits::taps][vector] = {};
-  Sum gradient[ages][run][vector] = {};
+  Sum gradient[live_groups][run][vector] = {};
 
   COSMATI_DEVICE static void load(DepthwiseRowsFilterArguments const& all, Gradient const* line, bool exists,
                                   int valid, GradientRow& to) {
@@ -59,7 +59,7 @@ struct DepthwiseRowsFilter {
       to[o] = arch::load_words<gradient_bytes>(line + o * all.gradient_column,
                                                exists && (!Traits::ragged || o < valid));
   }
-  // Keeps the row of dy of a step; `i`: the step mod ages, a constant after unrolling.
+  // Keeps the row of dy of a step; `i`: the step mod live_groups, a constant after unrolling.
   COSMATI_DEVICE void keep(int i, GradientRow const& row) {
     COSMATI_UNROLL
     for (int o = 0; o < run; ++o) {
@@ -67,20 +67,20 @@ struct DepthwiseRowsFilter {
       for (int v = 0; v < vector; ++v) {
         if constexpr (!shape.unrolled) {
           COSMATI_UNROLL
-          for (int age = ages - 1; age > 0; --age) gradient[age][o][v] = gradient[age - 1][o][v];
+          for (int age = live_groups - 1; age > 0; --age) gradient[age][o][v] = gradient[age - 1][o][v];
         }
         gradient[shape.unrolled ? i : 0][o][v] = arch::widened<Gradient>(row[o], v);
       }
     }
   }
 
-  // Multiplies row `in` of step `step` with the rows of dy that exist among the last; elements of x beside a
-  // row or column of dy that does not exist are not multiplied, since they may be infinite.
+  // Multiplies row `in` of step `step` by those of the latest rows of dy that exist. An element of x that
+  // would pair with a nonexistent row or column of dy is not multiplied by zero, since it may be infinite.
   COSMATI_DEVICE void add(int i, int in, int step, int groups, int valid, ImageRow const& row) {
     Sum value[Image::columns][vector];
     Image::widen(row, value);
     COSMATI_UNROLL
-    for (int age = 0; age < ages; ++age) {
+    for (int age = 0; age < live_groups; ++age) {
       int const r = Map::row_tap(age, in, 0);
       if (r >= shape.row_taps) continue;
       if (static_cast<unsigned>(step - age) >= static_cast<unsigned>(groups)) continue;
@@ -109,10 +109,10 @@ struct DepthwiseRowsFilter {
     auto const* dy_line = arch::as_global(static_cast<Gradient const*>(all.gradient)) +
                           image * all.gradient_image + channel * all.gradient_channel +
                           first_group * all.gradient_row + first_column * Index{all.gradient_column};
-    int const valid = all.gradient_width - first_column, steps = groups + ages - 1;
+    int const valid = all.gradient_width - first_column, steps = groups + live_groups - 1;
     GradientRow next_dy;
     if constexpr (shape.ahead) load(all, dy_line, true, valid, next_dy);
-    constexpr int copies = shape.unrolled ? ages : 1;
+    constexpr int copies = shape.unrolled ? live_groups : 1;
     COSMATI_NO_UNROLL
     for (int begin = 0; begin < steps; begin += copies) {
       COSMATI_UNROLL

@@ -1,4 +1,4 @@
-// The rows of an image that a thread of depthwise_rows reads, one after the other.
+// The rows of an image that a thread of depthwise_rows reads, one after another.
 #pragma once
 #include "cosmati/arch/thread.h"
 #include "cosmati/arch/words.h"
@@ -6,8 +6,8 @@
 
 namespace cosmati {
 
-// Reads the columns of one run, `shape.vector` channels each; those outside of the image are zero. With
-// `shape.ahead`, the next row is loaded while the present one is used.
+// Reads the columns of one run, `shape.vector` channels each; those outside the image are zero. With
+// `shape.ahead`, the next row is loaded while the current one is used.
 template <class Element, DepthwiseRowsShape shape>
 class DepthwiseRowsImage {
  public:
@@ -18,7 +18,7 @@ class DepthwiseRowsImage {
   // Arguments: DepthwiseRowsArguments or DepthwiseRowsFilterArguments; the first row begins at (row, column).
   template <class Arguments>
   COSMATI_DEVICE DepthwiseRowsImage(Arguments const& all, int image, int channel, int row, int column)
-      : line_(arch::as_global(static_cast<Element const*>(all.image)) + image * all.image_image +
+      : line_(arch::as_global(static_cast<Element const*>(all.image)) + image * all.image_batch +
               channel * all.image_channel + row * all.image_row + column * Index{all.image_column}),
         row_(row),
         column_(column) {

@@ -1,4 +1,4 @@
-// What the kernels of depthwise_rows know when they are compiled.
+// Compile-time parameters of the depthwise_rows kernels.
 #pragma once
 #include "cosmati/core/config.h"
 
@@ -12,13 +12,13 @@ struct DepthwiseRowsShape {
   bool transposed = false, channels_last = false, packed_filter = false;
   int vector = 1, run = 1;  // channels and columns of results per thread
   int row_taps = 1, column_taps = 1, row_step = 1, column_step = 1;
-  // ahead: a row is loaded while the one before it is multiplied. unrolled: the code has a copy of the step
-  // for each age, so that sums stay in their registers instead of moving to the next ones after each step.
+  // ahead: a row is loaded while the previous one is multiplied. unrolled: the step is unrolled once for each
+  // live group, so that sums stay in their registers instead of moving to the next ones after each step.
   bool ahead = false, unrolled = false;
-  int blocks = 1;  // resident per multiprocessor, by registers
+  int blocks = 1;  // resident blocks per multiprocessor that registers allow
 
-  // The groups of rows of results that one row of the image reaches.
-  COSMATI_CONSTEXPR int ages() const { return (row_taps + row_step - 1) / row_step; }
+  // The number of groups of result rows that one image row contributes to.
+  COSMATI_CONSTEXPR int live_groups() const { return (row_taps + row_step - 1) / row_step; }
   // Rows that a step reads and completes.
   COSMATI_CONSTEXPR int rows_in() const { return transposed ? 1 : row_step; }
   COSMATI_CONSTEXPR int rows_out() const { return transposed ? row_step : 1; }
@@ -32,24 +32,25 @@ struct DepthwiseRowsShape {
   friend COSMATI_CONSTEXPR bool operator==(DepthwiseRowsShape const&, DepthwiseRowsShape const&) = default;
 };
 
-// Which tap adds to which register. All functions use only compile-time constants: a shape that a kernel
-// reads at run time would be in memory, and so would everything indexed by it.
+// Maps taps to registers. All functions use only compile-time constants: a shape that a kernel reads at run
+// time would be in memory, and so would everything indexed by it.
 template <DepthwiseRowsShape shape>
 struct DepthwiseRowsMap {
   static constexpr bool transposed = shape.transposed, unrolled = shape.unrolled;
-  static constexpr int ages = shape.ages(), columns_before = shape.columns_before();
+  static constexpr int live_groups = shape.live_groups(), columns_before = shape.columns_before();
   static constexpr int row_step = shape.row_step, column_step = shape.column_step;
 
-  // The index, below ages, of the registers of the group that began `age` steps before step `step` mod ages.
+  // The index, below live_groups, of the registers of the group that began `age` steps before step `step` mod
+  // live_groups.
   static COSMATI_CONSTEXPR int place(int step, int age) {
-    return unrolled ? (step - age + ages) % ages : age;
+    return unrolled ? (step - age + live_groups) % live_groups : age;
   }
-  // The tap by which row `in` of a step reaches row `out` of the group that began `age` steps before; there
-  // is none from row_taps on.
+  // The tap through which row `in` of a step contributes to row `out` of the group that began `age` steps
+  // earlier; values of row_taps and above mean that there is none.
   static COSMATI_CONSTEXPR int row_tap(int age, int in, int out) {
-    return transposed ? out + (ages - 1 - age) * row_step : in + age * row_step;
+    return transposed ? out + (live_groups - 1 - age) * row_step : in + age * row_step;
   }
-  // The column of the image by which tap s reaches column `out` of the run; -1: there is none.
+  // The column of the image that tap s multiplies for column `out` of the run; -1 if there is none.
   static COSMATI_CONSTEXPR int column_of(int out, int s) {
     if (!transposed) return out * column_step + s;
     int const at = out - s + columns_before * column_step;

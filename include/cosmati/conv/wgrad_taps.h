@@ -20,9 +20,9 @@ struct WgradTapsTraits {
   using Params = WgradTapsParameters;
   static constexpr WgradTapsShape shape = shape_;
   static constexpr int columns = wgrad_taps_channels * shape.rows.taps;  // of a product
-  static_assert(sizeof(Element) == 2, "wgmma reads operands along m and n only with 16-bit elements");
+  static_assert(sizeof(Element) == 2, "wgmma reads MN-major operands only with 16-bit elements");
   static_assert(shape.across % 8 == 0 && (!shape.pairs_images() || shape.images % 2 == 0),
-                "a product has 16 outputs, in groups of 8");
+                "a product covers 16 outputs, in two groups of 8");
   static_assert(shape.columns.stride <= 2, "x is divided into at most two phases");
 
   template <int lines>
@@ -209,7 +209,7 @@ struct WgradTaps {
   COSMATI_DEVICE static int image_line(int image, int row) {
     return (image * shape.image_rows() + row * shape.rows.stride) * shape.image_columns();
   }
-  // Lines in units of a descriptor's address.
+  // Converts lines to the units of a descriptor's address.
   COSMATI_DEVICE static unsigned units(int lines) {
     return static_cast<unsigned>(lines * (wgrad_taps_line / 16));
   }

@@ -7,9 +7,9 @@
 
 namespace cosmati {
 
-// The weights whose sums a block keeps, from these on.
+// The first of the weights whose sums a block keeps.
 struct WgradTapsTile {
-  int filter, channel, row, column;  // the latter two: of taps
+  int filter, channel, row, column;  // row and column: of the tap
 };
 // All tiles: (filters, channels, rows of taps, columns of taps).
 struct WgradTapsTiles {
@@ -28,17 +28,18 @@ struct WgradTapsTiles {
 // columns of a chunk, `down` rows of a band, and `images` images.
 struct WgradTapsParameters {
   arch::TensorMap gradient;  // boxes of dy: (filters, columns, rows, images)
-  arch::TensorMap image[2];  // of each phase of x: (channels, columns, rows, images)
-  // [part][tile][column of taps][run of 4 sums][thread]: as the threads of a warpgroup have them.
+  arch::TensorMap image[2];  // boxes of each phase of x: (channels, columns, rows, images)
+                             // [part][tile][column of taps][run of 4 sums][thread]: in the order in which the
+                             // threads of a warpgroup hold them.
   float* partials = nullptr;
   int top = 0, left = 0;
   int outputs_down = 0;
-  // dy's row of a chunk ends with `lead` zeros. The first `leading_taps` columns of taps read the zeros at
-  // the end of the row before instead.
+  // A row of a chunk of dy ends with `lead` zeros. The first `leading_taps` columns of taps instead read the
+  // zeros at the end of the previous row.
   int lead = 0, leading_taps = 0;
   int steps = 0, parts = 1;
-  Divisor chunks, bands;  // of a step
-  Divisor tile_count;     // of a block
+  Divisor chunks, bands;  // for decomposing a step
+  Divisor tile_count;     // for decomposing a block's index
   WgradTapsTiles tiles;
 };
 
@@ -47,10 +48,10 @@ struct WgradTapsSumParameters {
   float const* partials = nullptr;
   int parts = 1;
   Index part_stride = 0;          // elements
-  Divisor runs_of_group, groups;  // a group has the sums of a warpgroup, a tile has `groups`
+  Divisor runs_of_group, groups;  // a group is the sums of a warpgroup; a tile has `groups` groups
   WgradTapsTiles tiles;
   int filters = 0, channels = 0, taps_down = 1, taps_across = 1;  // of the filter
-  // The result's index n of (r, s, channel).
+  // Increments of the result's index n per channel, row and column of taps.
   int channel_number = 0, tap_row_number = 0, tap_column_number = 0;
   Epilogue epilogue;
   Destination d;

@@ -1,4 +1,4 @@
-// The compile-time geometry of wgrad_taps: which part of dy and of x is in shared memory at a time.
+// The compile-time geometry of wgrad_taps: which parts of dy and x are in shared memory at a time.
 #pragma once
 #include "cosmati/core/config.h"
 
@@ -20,7 +20,7 @@ inline constexpr int wgrad_taps_channels = 64, wgrad_taps_line = 128;
 struct WgradTapsShape {
   WgradTapsAxis rows, columns;
   int across = 16, down = 4, images = 1, stages = 3;
-  bool has_odd_rows = false;  // the last of an odd number of rows is multiplied alone
+  bool has_odd_rows = false;  // with an odd number of rows, the last one is multiplied alone
 
   COSMATI_CONSTEXPR int phases() const { return columns.stride; }
   COSMATI_CONSTEXPR int image_columns() const {
@@ -35,7 +35,7 @@ struct WgradTapsShape {
   COSMATI_CONSTEXPR bool pairs_columns() const { return across % 16 == 0; }
   COSMATI_CONSTEXPR bool pairs_rows() const { return !pairs_columns() && down % 2 == 0; }
   COSMATI_CONSTEXPR bool pairs_images() const { return !pairs_columns() && !pairs_rows(); }
-  // Lines from the first to the second group of 8.
+  // The distance in lines from the first to the second group of 8.
   COSMATI_CONSTEXPR int gradient_pair() const {
     return pairs_columns() ? 8 : pairs_rows() ? across : down * across;
   }

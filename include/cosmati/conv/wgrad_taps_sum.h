@@ -28,10 +28,10 @@ struct WgradTapsSum {
   using Pair = Vector<float, 2>;
   static constexpr int slices = Traits::slices;
 
-  // A run of 4 channels, whose sums two threads of the product have, in half of a run each. With
-  // t = thread % 4, g = thread / 4 % 8 and w = thread / 32, a thread's run of 4 sums has columns 2 * t and
-  // 2 * t + 1 of 8, in row 16 * w + g and in the row 8 below. Adjacent indices are adjacent channels, so that
-  // full sectors are accessed.
+  // A run of 4 channels; two threads of the product hold its sums, half of a run each. With t = thread % 4, g
+  // = thread / 4 % 8 and w = thread / 32, a thread's run of 4 sums has columns 2 * t and 2 * t + 1 of 8, in
+  // row 16 * w + g and in the row 8 below. Adjacent indices are adjacent channels, so that full sectors are
+  // accessed.
   struct Place {
     int group, quarter, eight, below, row, warp, half;
     COSMATI_DEVICE Place(Params const& all, int index) {

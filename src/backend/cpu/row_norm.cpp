@@ -137,7 +137,7 @@ class RowNormKernel final : public HostKernel<RowNormProblem> {
     auto const rows_or_x = [&](TensorDescription const& tensor) {
       return tensor.present() ? rows_of(tensor) : x;
     };
-    Layout first = x;  // of the row's parameters, in an array of all
+    Layout first = x;  // offset of a row's first parameter in the array of all of them
     std::fill_n(first.stride, max_rank, Index{0});
     if (grouped_) first.stride[1] = problem_.x.extent(2);
     nest_ = make_loop_nest<7>({x, rows_of(problem_.y), rows_of(forward_ ? problem_.y : problem_.dx),
@@ -171,7 +171,7 @@ class RowNormKernel final : public HostKernel<RowNormProblem> {
     if (problem_.bias.present() && !grouped_)
       common.bias = read(problem_.bias, arguments.bias, 0, reinterpret_cast<Real*>(workspace + row_bytes()));
     parallel_parts(threads_, [&](int part, int parts) {
-      std::array<Real*, most_buffers> memory{};
+      std::array<Real*, max_buffers> memory{};
       for (std::size_t b = 0; b < buffers(); ++b)
         memory[b] = room(static_cast<std::size_t>(part) * buffers() + b);
       auto const [first, last] = share(chunks_, part, parts);
@@ -204,8 +204,8 @@ class RowNormKernel final : public HostKernel<RowNormProblem> {
   }
 
  private:
-  static constexpr std::size_t most_buffers = 5;
-  std::size_t buffers() const { return grouped_ ? most_buffers : 3; }
+  static constexpr std::size_t max_buffers = 5;
+  std::size_t buffers() const { return grouped_ ? max_buffers : 3; }
   std::size_t sum_bytes() const { return round_up(static_cast<std::size_t>(parameters_) * sizeof(Real)); }
 
   Layout rows_of(TensorDescription const& tensor) const {
@@ -239,14 +239,14 @@ class RowNormKernel final : public HostKernel<RowNormProblem> {
 
   // The weights and the bias of the channels, for each element of a row.
   void add_parameters_of(Index number, RowNormProblem::Arguments const& arguments, Row<Real>& row,
-                         std::array<Real*, most_buffers> const& memory) const {
+                         std::array<Real*, max_buffers> const& memory) const {
     if (!grouped_) return;
     if (problem_.weight.present())
       row.weight = read(problem_.weight, arguments.weight, nest_.offset(4, number), memory[3]);
     if (problem_.bias.present())
       row.bias = read(problem_.bias, arguments.bias, nest_.offset(5, number), memory[4]);
   }
-  // Adds the sums of each channel of a row, whose first is `first`.
+  // Adds the sums of each channel of a row; `first` is its first channel.
   void add_channels(Row<Real> row, Index first, Real* dweight, Real* dbias) const {
     Index const channels = row.count / repeat_;
     row.count = repeat_;
@@ -257,7 +257,7 @@ class RowNormKernel final : public HostKernel<RowNormProblem> {
   }
 
   void forward(RowNormProblem::Arguments const& arguments, Index number, Row<Real> row,
-               std::array<Real*, most_buffers> const& memory) const {
+               std::array<Real*, max_buffers> const& memory) const {
     add_parameters_of(number, arguments, row, memory);
     row.x = read(problem_.x, arguments.x, nest_.offset(0, number), memory[0]);
     auto const count = static_cast<double>(length_);
@@ -286,7 +286,7 @@ class RowNormKernel final : public HostKernel<RowNormProblem> {
   }
 
   void backward(RowNormProblem::Arguments const& arguments, Index number, Row<Real> row,
-                std::array<Real*, most_buffers> const& memory, Real* dweight, Real* dbias) const {
+                std::array<Real*, max_buffers> const& memory, Real* dweight, Real* dbias) const {
     add_parameters_of(number, arguments, row, memory);
     row.x = read(problem_.x, arguments.x, nest_.offset(0, number), memory[0]);
     row.dy = read(problem_.y, arguments.dy, nest_.offset(1, number), memory[1]);

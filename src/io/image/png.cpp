@@ -86,7 +86,7 @@ bool read_rows(Reader& reader, png_bytepp rows) {
   bad_file(name, fmt::format("is not a valid PNG file: {}", reader.message.text));
 }
 
-constexpr long long default_most_bytes = 256LL << 20;  // if COSMATI_MAX_IMAGE is not set
+constexpr long long default_max_bytes = 256LL << 20;  // if COSMATI_MAX_IMAGE is not set
 constexpr std::size_t max_channels = 4;
 
 // Deflate expands by a factor of at most 1032: a header that claims more data than that is invalid.
@@ -99,10 +99,10 @@ void check_promise(Reader const& reader, std::size_t file_bytes, std::string con
   if (width * height * bits / 8 / 1032 > file_bytes)
     bad_file(name, fmt::format("claims {} x {} pixels of {} bits, more than its {} bytes can hold", width,
                                height, bits, file_bytes));
-  auto const most = static_cast<std::size_t>(size_from_environment("COSMATI_MAX_IMAGE", default_most_bytes));
-  if (std::size_t const memory = width * height * max_channels; memory > most)
+  auto const max = static_cast<std::size_t>(size_from_environment("COSMATI_MAX_IMAGE", default_max_bytes));
+  if (std::size_t const memory = width * height * max_channels; memory > max)
     bad_file(name, fmt::format("has {} x {} pixels, up to {} bytes; COSMATI_MAX_IMAGE allows {}", width,
-                               height, memory, most));
+                               height, memory, max));
 }
 
 // Blends the image over `page`. `samples` has 1 to 4 channels; with an even number, the last is alpha.

@@ -90,7 +90,7 @@ DepthwiseRowsArguments arguments_of(Problem const& p, ConvolutionForm const& for
   int const pad_rows = to_int(p.pad_begin[0]), pad_columns = to_int(p.pad_begin[1]);
   if (shape.transposed) {
     // The first group and run begin at or before position 0, where the first tap of some element of dy lies.
-    all.row_origin = pad_rows / shape.row_step - shape.ages() + 1;
+    all.row_origin = pad_rows / shape.row_step - shape.live_groups() + 1;
     all.column_origin = pad_columns / shape.column_step - shape.columns_before();
     all.result_row_origin = -(pad_rows % shape.row_step);
     all.result_column_origin = -(pad_columns % shape.column_step);
@@ -98,7 +98,7 @@ DepthwiseRowsArguments arguments_of(Problem const& p, ConvolutionForm const& for
     all.row_origin = -pad_rows, all.column_origin = -pad_columns;
   }
   auto const& from = image.layout.stride;
-  all.image_image = from[0], all.image_channel = from[1], all.image_row = from[2];
+  all.image_batch = from[0], all.image_channel = from[1], all.image_row = from[2];
   all.image_column = to_int(from[3]);
   auto const& to = result.layout.stride;
   all.result_image = to[0], all.result_channel = to[1], all.result_row = to[2];
@@ -289,8 +289,8 @@ Offer<Problem> depthwise_rows(Problem const& problem, Device const& device, Plan
   rows.store_width = std::min(channel_vector(result), shape->vector);
   Extents const extents = extents_of(problem, rows.shape);
   rows.groups_of_part = to_int(std::max<Index>(1, extents.groups));
-  rows.groups_of_part =
-      to_int(rows_of_part(extents.groups, shape->ages() + 2, threads_of(problem, rows), *shape, device.gpu));
+  rows.groups_of_part = to_int(
+      rows_of_part(extents.groups, shape->live_groups() + 2, threads_of(problem, rows), *shape, device.gpu));
   if (threads_of(problem, rows) > 0x7fffffff - threads) {
     offer.refusal = fmt::format("{} threads; at most {}", threads_of(problem, rows), 0x7fffffff - threads);
     return offer;

@@ -142,7 +142,7 @@ std::string store_parts(GemmRecipe& recipe, CanonicalGemm const& form, Device co
   CanonicalGemm const parts = kernel_form(form, Partition::split_k_parallel);
   if (!has_schedule && device.backend != Backend::emulator) {
     recipe.policy.epilogue = EpilogueSchedule::direct;
-    if (!stores_by_engine(recipe.policy, parts)) recipe.policy.epilogue = EpilogueSchedule::staged;
+    if (!stores_by_tma(recipe.policy, parts)) recipe.policy.epilogue = EpilogueSchedule::staged;
   }
   return form_violation(recipe, parts, device.gpu);
 }
@@ -197,7 +197,7 @@ void search_policies(BestOffer<GemmProblem>& best, MainLoop main_loop, Multiply 
               ? EpilogueSchedule::staged
               : epilogue_schedule(problem.epilogue.expression);
     // Results that TMA cannot store are staged and stored by runs of a row.
-    if (!own_schedule && multiply == Multiply::wgmma && !stores_by_engine(recipe.policy, form))
+    if (!own_schedule && multiply == Multiply::wgmma && !stores_by_tma(recipe.policy, form))
       recipe.policy.epilogue = EpilogueSchedule::staged;
     // With up to 256 threads per multiprocessor every bound allows the maximum number of registers, but the
     // bound still changes the assembler's schedule. Which bound is faster depends on the major of a
@@ -287,7 +287,7 @@ Offer<GemmProblem> best_path(GemmProblem const& problem, Device const& device, P
     }
     std::string const as_it_lies = wgmma_violation(path.form, device.gpu);
     if (!offer.refusal.empty() && refusal.empty() && !as_it_lies.empty())
-      offer.refusal = as_it_lies + "; a copy for it " + offer.refusal;
+      offer.refusal = as_it_lies + "; with the operand repacked: " + offer.refusal;
     if (offer.refusal.empty()) predicted.emplace_back(path, offer.predicted_seconds);
     if (!best || (offer.refusal.empty() &&
                   (!best->refusal.empty() || offer.predicted_seconds < best->predicted_seconds)))

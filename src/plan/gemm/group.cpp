@@ -103,7 +103,7 @@ GroupForm group_form(GroupedGemmProblem const& problem) {
   GemmPolicy any;
   any.block_n = any.warp_n = 256;
   if (!std::all_of(problems.begin(), problems.end(), [&](CanonicalGemm const& form) {
-        return direction_of_result(form) == Along::k && stores_by_engine(any, form);
+        return direction_of_result(form) == Along::k && stores_by_tma(any, form);
       }))
     common.d.alignment = size_of(common.d.type);
   return group;

@@ -16,8 +16,8 @@ decltype(auto) with_parameters_by(GemmRecipe const& recipe, CanonicalGemm const&
                                   Use&& use) {
   return with_epilogue_arguments(form, scalars, [&]<class Epilogue>(Epilogue const&) {
     if (recipe.policy.main_loop != MainLoop::warp_specialized) return use(MatrixGemmParameters<Epilogue>{});
-    return stores_by_engine(recipe.policy, form) ? use(GemmParameters<A, B, Epilogue, Maps>{})
-                                                 : use(GemmParameters<A, B, Epilogue, MatrixArguments>{});
+    return stores_by_tma(recipe.policy, form) ? use(GemmParameters<A, B, Epilogue, Maps>{})
+                                              : use(GemmParameters<A, B, Epilogue, MatrixArguments>{});
   });
 }
 template <class A, class B, class Use>

@@ -16,8 +16,8 @@ constexpr int step_bytes = 128;  // of depth: the span of the 128-byte swizzle
 
 // The reason why TMA cannot copy `matrix` of `rows` by `columns` elements, contiguous along the columns or
 // along the rows; empty if it can.
-std::string engine_violation(char const* name, MatrixForm const& matrix, Index rows, Index columns,
-                             bool along_columns) {
+std::string tma_violation(char const* name, MatrixForm const& matrix, Index rows, Index columns,
+                          bool along_columns) {
   constexpr Index unit = 16;  // bytes
   int const size = size_of(matrix.type);
   if (!along_columns && matrix.row_stride != 1 && rows != 1)
@@ -39,12 +39,12 @@ std::string engine_violation(char const* name, MatrixForm const& matrix, Index r
 }
 
 // The same for an operand.
-std::string engine_violation(char const* name, MatrixForm const& operand, Index outer, Index depth) {
-  return engine_violation(name, operand, outer, depth, operand.column_stride == 1 || depth == 1);
+std::string tma_violation(char const* name, MatrixForm const& operand, Index outer, Index depth) {
+  return tma_violation(name, operand, outer, depth, operand.column_stride == 1 || depth == 1);
 }
 
-bool engine_takes(MatrixForm const& operand, Index outer, Index depth) {
-  return engine_violation("", operand, outer, depth).empty();
+bool tma_takes(MatrixForm const& operand, Index outer, Index depth) {
+  return tma_violation("", operand, outer, depth).empty();
 }
 
 bool is_shifted(OperandAccess const& access, int size) {
@@ -81,8 +81,8 @@ std::string wgmma_violation(CanonicalGemm const& form, Gpu const& gpu) {
     return "TMA does not support an operand shared by all matrices of a batch";
   char const name_a[] = {form.swapped ? 'b' : 'a', '\0'}, name_b[] = {form.swapped ? 'a' : 'b', '\0'};
   std::string sentence;
-  if (!form.a.by_threads) sentence = engine_violation(name_a, form.a, form.m, form.k);
-  if (sentence.empty() && !form.b.by_threads) sentence = engine_violation(name_b, form.b, form.n, form.k);
+  if (!form.a.by_threads) sentence = tma_violation(name_a, form.a, form.m, form.k);
+  if (sentence.empty() && !form.b.by_threads) sentence = tma_violation(name_b, form.b, form.n, form.k);
   if (!sentence.empty() || size_of(form.a.type) == 2) return sentence;
   for (MatrixForm const* operand : {&form.a, &form.b})
     if (access_of(*operand).along == Along::mn &&
@@ -94,20 +94,20 @@ std::string wgmma_violation(CanonicalGemm const& form, Gpu const& gpu) {
 }
 
 bool wgmma_takes_operand(MatrixForm const& operand, Index outer, Index depth, Index batch) {
-  return engine_takes(operand, outer, depth) && (batch == 1 || operand.batch_stride != 0) &&
+  return tma_takes(operand, outer, depth) && (batch == 1 || operand.batch_stride != 0) &&
          (size_of(operand.type) == 2 || access_of(operand).along == Along::k);
 }
 
 bool through_registers(MatrixForm const& a, Index m, Index k, Index batch) {
   return size_of(a.type) == 4 && access_of(a).along == Along::mn &&
-         (a.by_threads || (engine_takes(a, m, k) && (batch == 1 || a.batch_stride != 0)));
+         (a.by_threads || (tma_takes(a, m, k) && (batch == 1 || a.batch_stride != 0)));
 }
 
 Along wgmma_direction(MatrixForm const& operand, Index depth) {
   return size_of(operand.type) == 2 && depth > 1 ? access_of(operand).along : Along::k;
 }
 
-bool stores_by_engine(GemmPolicy const& policy, CanonicalGemm const& form) {
+bool stores_by_tma(GemmPolicy const& policy, CanonicalGemm const& form) {
   // A TMA store writes full 16-byte units, even if a row ends within one (seen on an H200).
   bool const along_m = direction_of_result(form) == Along::mn;
   bool const whole_units = (along_m ? form.m : form.n) * size_of(form.d.type) % 16 == 0;
@@ -117,7 +117,7 @@ bool stores_by_engine(GemmPolicy const& policy, CanonicalGemm const& form) {
   bool const wide_rows = row * size >= 32;
   return whole_units && wide_rows && policy.epilogue == EpilogueSchedule::direct &&
          (along_m || form.d.column_stride == 1 || form.n == 1) &&
-         engine_violation("", form.d, form.m, form.n, !along_m).empty() &&
+         tma_violation("", form.d, form.m, form.n, !along_m).empty() &&
          (form.batch == 1 || form.by_pointers || form.d.batch_stride != 0);
 }
 
@@ -262,7 +262,7 @@ int warp_specialized_shared_bytes(GemmPolicy const& p, CanonicalGemm const& form
   // cluster along k.
   int const pass = std::min(p.warp_n / p.cluster_k * size_of(form.evaluation), 128) + 32;
   int const epilogue = p.epilogue == EpilogueSchedule::staged ? p.consumer_warps() * tensor_store_rows * pass
-                       : stores_by_engine(p, form)            ? tensor_store_of(p, form).bytes
+                       : stores_by_tma(p, form)               ? tensor_store_of(p, form).bytes
                                                               : 8;
   int const barriers = p.stages * 16;
   // The sums of a tile, and barriers.
@@ -354,7 +354,7 @@ double predict_warp_specialized(GemmRecipe const& recipe, CanonicalGemm const& f
   multiply *= 1 + std::clamp(slower, 0.2, 0.8) * std::min(1.0, multiply / 200e-6);
   // In cooperative mode both warpgroups store at the same time; in ping-pong, one stores while the other
   // multiplies. Without a buffer for the whole tile, warps wait for TMA in between.
-  bool const waits = p.partition != Partition::split_k_parallel && stores_by_engine(p, form) &&
+  bool const waits = p.partition != Partition::split_k_parallel && stores_by_tma(p, form) &&
                      tensor_store_of(p, form).buffers < tensor_store_of(p, form).boxes;
   double const store = (waits ? 1.4 : 1.0) *
                        (p.ping_pong ? 1

@@ -27,13 +27,13 @@ bool through_registers(MatrixForm const& a, Index m, Index k, Index batch);
 // Returns the major that the operand must or may have: K-major, or its own for 16-bit types.
 Along wgmma_direction(MatrixForm const& operand, Index depth);
 
-// Whether TMA also stores D.
-bool stores_by_engine(GemmPolicy const& policy, CanonicalGemm const& form);
+// Whether D is stored by TMA.
+bool stores_by_tma(GemmPolicy const& policy, CanonicalGemm const& form);
 
-// Named tiles, small to vast, for steps of 128 bytes; `_pair`, `_four`, `_eight`: shared by two, four or
-// eight blocks along k; and tiles named by their extents.
+// Named tiles (small to vast) with k steps of 128 bytes. Suffixes _pair, _four, _eight: one tile shared by 2,
+// 4 or 8 blocks along k. Others are named by their extents.
 std::vector<NamedPolicy> warpgroup_policies(int element_bytes, DataType sum = DataType::f32);
-// The first of these, and tiles with few columns for convolutions of more than one tap.
+// The named tiles, plus tiles with few columns for convolutions of more than one tap.
 std::vector<NamedPolicy> window_policies(int element_bytes, bool one_tap = false);
 
 // Empty, or the reason why this policy is invalid.

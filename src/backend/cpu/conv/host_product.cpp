@@ -14,7 +14,7 @@ using plan::PlainGemm, plan::plain_gemm_problem;
 using Problem = ConvolutionProblem;
 
 // A view of the pixels of x that the filters use.
-TensorDescription seen_pixels(Problem const& problem) {
+TensorDescription strided_view(Problem const& problem) {
   TensorDescription seen = problem.x;
   for (int i : {0, 1}) {
     seen.layout.shape.extent[2 + i] = problem.y.extent(2 + i);
@@ -28,7 +28,7 @@ bool has_stride(Problem const& problem) { return problem.stride[0] != 1 || probl
 // The same convolution on a dense copy of those pixels; the problem itself if there is no stride.
 Problem without_stride(Problem problem) {
   if (!has_stride(problem)) return problem;
-  problem.x = converted_description("x", Role::input, seen_pixels(problem), {problem.x.type});
+  problem.x = converted_description("x", Role::input, strided_view(problem), {problem.x.type});
   problem.stride[0] = problem.stride[1] = 1;
   return problem;
 }
@@ -46,7 +46,7 @@ class GemmConvolution final : public HostKernel<Problem> {
     product.a = arguments.x;
     if (has_stride(problem_)) {
       std::byte* const pixels = workspace + round_up(product_.workspace_bytes());
-      convert_elements(seen_pixels(problem_), arguments.x, dense_.x, pixels, threads_);
+      convert_elements(strided_view(problem_), arguments.x, dense_.x, pixels, threads_);
       product.a = pixels;
     }
     product.b = arguments.w;

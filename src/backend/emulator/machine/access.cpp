@@ -66,7 +66,7 @@ void copy_async(void* shared, void const* global, int bytes, int valid) {
       return thread.block.fail(thread, "copies (cp.async) over byte " + std::to_string(at) +
                                            " of shared memory, which products of warpgroup " +
                                            std::to_string(reader) +
-                                           " read; nobody has waited for them (warpgroup_wait())");
+                                           " read; no thread waited for them (warpgroup_wait())");
   }
   thread.copies.issue(static_cast<unsigned char*>(shared), static_cast<unsigned char const*>(global), bytes,
                       valid, __builtin_return_address(0));

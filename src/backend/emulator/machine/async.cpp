@@ -41,7 +41,7 @@ std::optional<std::string> Async::left_over() const {
     if (barrier.in_flight > 0)
       return fmt::format(
           "ends with {} bytes of copies in flight for the barrier at byte {} of shared memory; "
-          "nobody waited for them",
+          "no thread waited for them",
           barrier.in_flight, barrier.offset);
   for (auto const& thread : block_.threads()) {
     for (TileStore const& store : thread->async.stores)
@@ -56,7 +56,7 @@ std::optional<std::string> Async::left_over() const {
   }
   for (std::size_t i = 0; i < warpgroups.size(); ++i) {
     if (warpgroups[i].done < warpgroups[i].started)
-      return fmt::format("ends with {} products of warpgroup {} in flight; nobody waited for them",
+      return fmt::format("ends with {} products of warpgroup {} in flight; no thread waited for them",
                          warpgroups[i].started - warpgroups[i].done, i);
     for (std::size_t thread = 128 * i; thread < 128 * (i + 1); ++thread)
       if (block_.threads()[thread]->async.register_settings !=

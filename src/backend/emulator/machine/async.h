@@ -19,7 +19,7 @@ struct Thread;
 struct TransactionBarrier {
   std::ptrdiff_t offset;       // offset in shared memory
   int arrivals, missing;       // arrivals per phase; missing in this phase
-  std::int64_t bytes = 0;      // expected in this phase, less those that copies have completed
+  std::int64_t bytes = 0;      // expected in this phase, minus those that copies have completed
   std::int64_t in_flight = 0;  // bytes of issued copies
   int after_copies = 0;        // pending arrivals of copies by cp.async
   std::int64_t phase = 0;
@@ -121,7 +121,7 @@ struct TileStore {
 struct Sums {
   unsigned* registers = nullptr;  // the thread's own, poisoned
   int count = 0;
-  std::int64_t group = -1;  // of their last product; -1: none is in flight
+  std::int64_t group = -1;  // group of their last product; -1: none is in flight
   std::vector<unsigned> values;
 };
 

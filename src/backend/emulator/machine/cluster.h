@@ -41,7 +41,8 @@ class Cluster {
   Work const& work_;
   std::vector<std::unique_ptr<Block>> blocks_;
   std::int64_t index_ = 0;
-  int alive_ = 0, arrived_ = 0, left_ = 0;  // threads; left_: those of the arrived that have exited since
+  int alive_ = 0, arrived_ = 0, left_ = 0;  // numbers of threads; left_: arrived threads that have since
+                                            // exited
   std::int64_t phase_ = 0;
   char sync_[2] = {0, 0};
 };

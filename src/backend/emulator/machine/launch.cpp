@@ -28,7 +28,7 @@ void check(Grid const& grid, Grid const& cluster, int threads, int host_threads)
   if (cluster.x < 1 || cluster.y < 1 || cluster.z < 1 ||
       std::int64_t{cluster.x} * cluster.y * cluster.z > max_opt_in_cluster_blocks)
     throw Error(ErrorCode::bad_request, "a launch of clusters of " + text(cluster) +
-                                            " blocks; each extent must be 1 or more, their product " +
+                                            " blocks; each extent must be at least 1, their product " +
                                             std::to_string(max_opt_in_cluster_blocks) + " at most");
   if (grid.x % cluster.x != 0 || grid.y % cluster.y != 0 || grid.z % cluster.z != 0)
     throw Error(ErrorCode::bad_request,

@@ -56,10 +56,10 @@ std::string MatrixReader::mistake_of_descriptor() const {
     return fmt::format("has a stride of {} bytes, not a multiple of a {} {}", descriptor_.strides.stride,
                        along_outer_ ? "line's" : "pattern's", unit);
   if (!along_outer_ && start % span + 32 > span)
-    return fmt::format("starts at byte {} of a line of {}; 32 bytes of depth do not follow", start % span,
+    return fmt::format("starts at byte {} of a line of {}; fewer than 32 bytes of depth follow", start % span,
                        span);
   if (along_outer_ && start % span != 0 && start % span + line_bytes() > span)
-    return fmt::format("starts at byte {} of a line of {}, which {} bytes leave", start % span, span,
+    return fmt::format("starts at byte {} of a line of {}; {} bytes do not fit", start % span, span,
                        line_bytes());
   return {};
 }
@@ -72,8 +72,8 @@ std::string MatrixReader::mistake(Block const& block, OrdinaryWrites const& writ
     for (int byte = 0; byte < line_bytes(); byte += chunk) {
       std::ptrdiff_t const at = place(line, byte);
       if (!memory.holds(memory.data() + at, chunk))
-        return fmt::format("the descriptor of {} leads to byte {} of the {} bytes of shared memory", name, at,
-                           memory.size());
+        return fmt::format("the descriptor of {} points to byte {} of the {} bytes of shared memory", name,
+                           at, memory.size());
       if (auto const write = writes.unpublished(at, chunk))
         return fmt::format("{} holds {}", name, describe_unpublished(block, *write));
       if (writes.is_untouched(at))
@@ -81,7 +81,7 @@ std::string MatrixReader::mistake(Block const& block, OrdinaryWrites const& writ
                            name, at);
       if (writes.is_on_its_way(at))
         return fmt::format(
-            "{} holds byte {} of shared memory, to which a box is on its way; nobody has waited for it{}",
+            "{} holds byte {} of shared memory, to which a box is being copied; no thread waited for it{}",
             name, at, barrier_of_box(*block.async(), at));
       auto const swizzle = writes.swizzle_at(at);
       if (swizzle && *swizzle != descriptor_.swizzle)

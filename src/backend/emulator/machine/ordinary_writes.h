@@ -26,8 +26,8 @@ class OrdinaryWrites {
   void attribute(int writer);
   // The fence of `writer`: publishes its own stores, those of unknown writers, and those of cp.async.
   void publish(int writer);
-  // [offset, offset + bytes), complete lines except at the end of memory, is a box that TMA has written or is
-  // about to write.
+  // Marks [offset, offset + bytes) as a box that TMA has written or will write; full lines except at the end
+  // of memory.
   void take(std::ptrdiff_t offset, int bytes, Swizzle swizzle, bool on_its_way);
 
   struct Write {

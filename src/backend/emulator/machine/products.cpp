@@ -126,7 +126,8 @@ void multiply_warpgroup(WarpgroupProduct const& what, void* d, unsigned const* a
   AsyncThread& mine = thread.async;
   if (!mine.begun)
     return block.fail(
-        thread, fmt::format("{} without warpgroup_begin() since its sums or the kernel began", what.name));
+        thread, fmt::format("{} without warpgroup_begin() since the kernel began or its sums were accessed",
+                            what.name));
   if (mine.products >= warpgroup.done + Warpgroup::max_in_flight)
     return block.fail(thread, fmt::format("more than {} products in flight", Warpgroup::max_in_flight));
   Product& product = product_at(warpgroup, mine.products);

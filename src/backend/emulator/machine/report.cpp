@@ -23,7 +23,7 @@ std::string describe_state(Thread const& thread, bool several) {
     case State::fresh: return fmt::format("{} not started", several ? "have" : "has");
     case State::ready: break;
   }
-  return several ? "can go on" : "could go on";
+  return several ? "can continue" : "can continue";
 }
 
 std::string describe_ranges(std::vector<int> const& threads) {
@@ -173,7 +173,7 @@ std::string describe_unpublished(Block const& block, OrdinaryWrites::Write const
     writer = fmt::format("thread {}{}", write.writer % threads,
                          rank == block.rank() ? "" : fmt::format(" of block {} of the cluster", rank));
   }
-  return fmt::format("byte {} of shared memory, which {} wrote without publish_to_async() since",
+  return fmt::format("byte {} of shared memory, which {} wrote without a subsequent publish_to_async()",
                      write.offset, writer);
 }
 

@@ -17,7 +17,7 @@ void Schedule::run(int worker) noexcept {
   try {
     run_clusters(worker, clusters);
   } catch (...) {  // out of memory
-    record({work_.clusters(), false, "a block cannot be opened: ", std::current_exception()});
+    record({work_.clusters(), false, "a block cannot be created: ", std::current_exception()});
     stop_ = Stop::failed;
   }
   for (auto const& cluster : clusters.open) cluster->unwind();

@@ -19,7 +19,7 @@ void replace_address(arch::TensorMap& map, void* address) {
   if (address == nullptr || bits % 16 != 0)
     return thread.block.fail(
         thread,
-        fmt::format("gives a tensor map the address 0x{:x}, which is null or not a multiple of 16 bytes",
+        fmt::format("sets the address of a tensor map to 0x{:x}, which is null or not a multiple of 16",
                     bits));
   change_address(map, address);
   thread.async.changed_maps.push_back(&map);

@@ -107,7 +107,7 @@ void ask_for_box(void* shared, arch::TensorMap const& map, void* address, int ra
     if (int const reader = async.reader_of(load.to, bytes); reader >= 0)
       return own.fail(thread,
                       fmt::format("copies a box over byte {} of shared memory, which products of warpgroup "
-                                  "{} of {} read; nobody has waited for them (warpgroup_wait())",
+                                  "{} of {} read; no thread waited for them (warpgroup_wait())",
                                   load.to, reader, describe(block)));
     unsigned char* const destination = block.shared_memory().data() + load.to;
     sanitizers::writes(destination, bytes, load.caller);

@@ -35,7 +35,7 @@ TransactionBarrier* find_barrier(Thread& thread, void const* address, Block& blo
   if (block.is_finished()) return fail(fmt::format("whose {} has left the kernel", describe(block)));
   Async* const async = block.async();
   int const index = async == nullptr ? -1 : async->find(memory.offset(address));
-  if (index < 0) return fail("where init() has made no barrier");
+  if (index < 0) return fail("where init() has not created a barrier");
   TransactionBarrier& barrier = async->barriers[static_cast<std::size_t>(index)];
   unsigned long long bits;
   __builtin_memcpy(&bits, block.shared_memory().data() + barrier.offset, sizeof bits);
@@ -100,7 +100,7 @@ void init_barrier(void* address, int arrivals) {
   if (arrivals < 1 || arrivals > max_arrivals)
     return fail(fmt::format("for {} arrivals; valid values: 1 to {}", arrivals, max_arrivals));
   Async& async = thread.block.start_async();
-  if (async.find(offset) >= 0) return fail("where there is one already");
+  if (async.find(offset) >= 0) return fail("where one already exists");
   TransactionBarrier barrier{};
   barrier.offset = offset;
   barrier.arrivals = barrier.missing = arrivals;
@@ -137,8 +137,9 @@ void arrive_at_barrier(void* address, int rank, int bytes) {
   if (bytes < 0 || barrier->bytes + bytes > max_bytes)
     return thread.block.fail(
         thread,
-        fmt::format("expects {} bytes at the barrier at byte {} of shared memory; a phase takes at most {}",
-                    barrier->bytes + bytes, barrier->offset, max_bytes));
+        fmt::format(
+            "expects {} bytes at the barrier at byte {} of shared memory; a phase supports at most {}",
+            barrier->bytes + bytes, barrier->offset, max_bytes));
   sanitizers::release(&barrier->sync[barrier->phase % 2]);
   barrier->bytes += bytes;
   --barrier->missing;

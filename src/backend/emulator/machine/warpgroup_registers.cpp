@@ -20,7 +20,7 @@ Warpgroup& warpgroup_of(Thread const& thread) {
   return thread.block.async()->warpgroups[static_cast<std::size_t>(thread.index / warpgroup_threads)];
 }
 
-// The registers of all threads of the block if each thread of this warpgroup has `registers`.
+// The total registers of the block if each thread of this warpgroup has `registers`.
 int registers_with(Thread const& thread, int registers) {
   int const at_start = registers_at_start(thread.block);
   int sum = at_start * (thread.block.work().threads % warpgroup_threads);
@@ -43,9 +43,10 @@ bool make(Thread const& thread, RegisterSetting& setting) {
 }
 
 std::string tell(Thread const& thread) {
-  return fmt::format("{} registers for each thread of its warpgroup; with them the block has {} of its {}",
-                     thread.detail, registers_with(thread, thread.detail),
-                     registers_at_start(thread.block) * thread.block.work().threads);
+  return fmt::format(
+      "{} registers for each thread of its warpgroup; with them the block would have {} of its {}",
+      thread.detail, registers_with(thread, thread.detail),
+      registers_at_start(thread.block) * thread.block.work().threads);
 }
 
 }  // namespace

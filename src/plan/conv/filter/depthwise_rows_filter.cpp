@@ -52,7 +52,7 @@ DepthwiseRowsFilterArguments arguments_of(Problem const& p) {
   all.row_origin = -to_int(p.pad_begin[0]), all.column_origin = -to_int(p.pad_begin[1]);
   all.gradient_width = to_int(p.y.extent(3));
   auto const &x = p.x.layout.stride, &dy = p.y.layout.stride;
-  all.image_image = x[0], all.image_channel = x[1], all.image_row = x[2], all.image_column = to_int(x[3]);
+  all.image_batch = x[0], all.image_channel = x[1], all.image_row = x[2], all.image_column = to_int(x[3]);
   all.gradient_image = dy[0], all.gradient_channel = dy[1], all.gradient_row = dy[2];
   all.gradient_column = to_int(dy[3]);
   return all;
@@ -103,7 +103,7 @@ Offer<Problem> depthwise_rows_filter(Problem const& problem, Device const& devic
   rows.slots = threads / rows.lanes;
   rows.groups_of_part = to_int(std::max<Index>(1, problem.y.extent(2)));
   Index const vectors = problem.x.extent(1) / shape->vector, tiles = tiles_of(problem, rows);
-  rows.groups_of_part = to_int(rows_of_part(problem.y.extent(2), 2 * shape->ages(),
+  rows.groups_of_part = to_int(rows_of_part(problem.y.extent(2), 2 * shape->live_groups(),
                                             items_of(problem, rows) * vectors, *shape, device.gpu));
   // As many blocks as are resident, so that each adds as many sums as possible before the second kernel.
   Index const items = items_of(problem, rows),

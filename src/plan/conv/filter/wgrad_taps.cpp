@@ -41,8 +41,7 @@ std::string tensor_violation(char const* name, TensorDescription const& tensor) 
 
 std::string violation(Problem const& p, Device const& device, PlanOptions const& options) {
   if (p.direction != ConvolutionDirection::filter) return "computes filter gradients only";
-  if (!options.policy.text.empty())
-    return "has no policies; --policy " + options.policy.text + " was requested";
+  if (!options.policy.empty()) return "has no policies; --policy " + options.policy.text + " was requested";
   if (std::string sentence = wgmma_device_violation(device.gpu); !sentence.empty()) return sentence;
   if (std::string sentence = problem_violation(p, device.backend); !sentence.empty()) return sentence;
   for (TensorDescription const* tensor : {&p.x, &p.w, &p.y})
@@ -63,7 +62,7 @@ std::string violation(Problem const& p, Device const& device, PlanOptions const&
   if (p.stride[1] > p.x.extent(3)) return "x has one column, and the stride is 2";
   if (std::string sentence = tensor_violation("x", p.x); !sentence.empty()) return sentence;
   if (std::string sentence = tensor_violation("dy", p.y); !sentence.empty()) return sentence;
-  // Complete tiles, in 32 bits.
+  // The number of sums, rounded up to full tiles, must fit in a 32-bit int.
   constexpr Index most = 0x7fffffff;
   Index const sums = parts_of(p.w.extent(0), wgrad_taps_channels) *
                      parts_of(p.w.extent(1), wgrad_taps_channels) * (p.w.extent(2) + max_taps) *
@@ -115,7 +114,7 @@ class ShapeSearch {
 
  private:
   void try_shape(WgradTapsShape const& shape) {
-    if (!leading_zeros(problem_, shape).possible)
+    if (!leading_padding(problem_, shape).possible)
       return best_.refuse(fmt::format(
           "rows of {} outputs, not a multiple of 8, and too little padding beside x to complete them",
           problem_.y.extent(3)));
@@ -214,8 +213,8 @@ Offer<Problem> wgrad_taps(Problem const& problem, Device const& device, PlanOpti
   return ShapeSearch(problem, device, options).best();
 }
 
-LeadingZeros leading_zeros(Problem const& problem, WgradTapsShape const& shape) {
-  LeadingZeros leading;
+LeadingPadding leading_padding(Problem const& problem, WgradTapsShape const& shape) {
+  LeadingPadding leading;
   Index const outputs = problem.y.extent(3), width = problem.x.extent(3);
   if (outputs % shape.across == 0) return leading;
   // The zeros that complete a chunk to groups of 8 outputs pair with zeros only if x ends there, too.
@@ -258,7 +257,7 @@ LeadingZeros leading_zeros(Problem const& problem, WgradTapsShape const& shape) 
 
 WgradTapsParameters wgrad_taps_parameters(Problem const& problem, WgradTapsShape const& shape, int parts) {
   TensorDescription const &x = problem.x, &w = problem.w, &dy = problem.y;
-  LeadingZeros const leading = leading_zeros(problem, shape);
+  LeadingPadding const leading = leading_padding(problem, shape);
   WgradTapsParameters p;
   p.top = -static_cast<int>(problem.pad_begin[0]);
   p.left = -static_cast<int>(problem.pad_begin[1]);

@@ -18,11 +18,11 @@ program::Program wgrad_taps_program(Plan<ConvolutionProblem> const& plan);
 // Rows of dy are padded with zeros if their length is not a multiple of 8. A zero must pair with a zero of x,
 // since infinity times zero is not zero. So for the first `taps` columns of taps, the zeros before the row
 // are read instead of those after it.
-struct LeadingZeros {
+struct LeadingPadding {
   bool possible = true;
   int zeros = 0, taps = 0;
 };
-LeadingZeros leading_zeros(ConvolutionProblem const& problem, WgradTapsShape const& shape);
+LeadingPadding leading_padding(ConvolutionProblem const& problem, WgradTapsShape const& shape);
 
 // The part of the launch's parameters that needs no pointers.
 WgradTapsParameters wgrad_taps_parameters(ConvolutionProblem const& problem, WgradTapsShape const& shape,

@@ -52,7 +52,7 @@ class WindowSearch {
   Offer<Problem> best() {
     policy_.main_loop.reset();
     if (options_.policy.main_loop.value_or(MainLoop::warp_specialized) != MainLoop::warp_specialized) {
-      refuse("--policy " + options_.policy.text + "selects another main loop");
+      refuse("--policy " + options_.policy.text + " selects another main loop");
       return std::move(best_).result();
     }
     if (policy_.tile || policy_.extent) {
@@ -103,7 +103,7 @@ class WindowSearch {
     GemmPolicy& p = recipe.policy;
     if (!emulated() && !policy_.epilogue) {
       p.epilogue = epilogue_schedule(problem_.epilogue.expression);
-      if (!stores_by_engine(p, form)) p.epilogue = EpilogueSchedule::staged;
+      if (!stores_by_tma(p, form)) p.epilogue = EpilogueSchedule::staged;
     }
     // The staged epilogue finds index digits by division only once per run.
     if (windows_.by_digits) p.epilogue = EpilogueSchedule::staged;
@@ -187,18 +187,18 @@ class WindowSearch {
     double const product = predict_seconds(recipe, form, device_.gpu, volume) * (1 + share_outside(p, form));
     double const results = windows_.along_m ? volume.result_bytes / bytes_along_m : 0;
     double const turns = p.ping_pong && p.block_n < 128 ? 1.05 : 1;  // measured: 1.02 to 1.04
-    return with_engine(product, engine_seconds(p, volume)) * turns + results;
+    return with_tma(product, tma_seconds(p, volume)) * turns + results;
   }
 
   // The time that TMA needs for the 128-byte rows that it unrolls. Measured on an H200, in clocks of a
   // multiprocessor per row: 4.7; 5.8 if windows overlap in memory; 9 if they also begin within sectors.
-  double engine_seconds(GemmPolicy const& p, Volume const& volume) const {
+  double tma_seconds(GemmPolicy const& p, Volume const& volume) const {
     Index const step = packing_.place * problem_.stride[1] * size_of(problem_.x.type);
     double const clocks = packing_.rows == 0 ? 4.7 : step % 32 == 0 ? 5.8 : 9;
     double const rows = volume.tiles * volume.steps * (windows_.image_is_a ? p.block_m : p.block_n);
     return rows * clocks / (device_.gpu.multiprocessors * device_.gpu.clock_hertz);
   }
-  static double with_engine(double product, double engine) {
+  static double with_tma(double product, double engine) {
     return std::max(product, engine) + 0.15 * std::min(product, engine);
   }
 

@@ -138,7 +138,7 @@ class WindowProgram {
     int const size = size_of(front.a.type);
     launch->a = tensor_box(windows.along_of_a, size, p.block_k, p.block_m, p.cluster_n);
     launch->b = tensor_box(windows.along_of_b, size, p.block_k, p.block_n, p.cluster_m);
-    if (!windows.by_digits && stores_by_engine(p, front)) launch->store = tensor_store_of(p, front);
+    if (!windows.by_digits && stores_by_tma(p, front)) launch->store = tensor_store_of(p, front);
     launch_ = launch;
     with_parameters([&]<class Parameters>(Parameters const&) {
       std::size_t const main = made_.add_pass(kernel(sizeof(Parameters)));

@@ -87,7 +87,7 @@ struct GroupRecords {
     int const size = size_of(group.common.a.type);
     box_a = tensor_box(recipe.a.along, size, p.block_k, p.block_m, p.cluster_n);
     box_b = tensor_box(recipe.b.along, size, p.block_k, p.block_n, p.cluster_m);
-    if (stores_by_engine(p, group.common)) store = tensor_store_of(p, group.common);
+    if (stores_by_tma(p, group.common)) store = tensor_store_of(p, group.common);
   }
 
   // Encoding a tensor map needs an address; it is replaced at run time.

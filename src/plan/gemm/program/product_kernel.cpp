@@ -77,7 +77,7 @@ std::string epilogue_text(CanonicalGemm const& form) {
 std::string destination_text(CanonicalGemm const& form, GemmRecipe const& recipe, std::string const& maps) {
   bool const specialized = is_specialized(recipe.policy);
   std::string along = specialized && direction_of_result(form) == Along::mn ? ", Along::mn" : "";
-  if (!specialized || !stores_by_engine(recipe.policy, form))
+  if (!specialized || !stores_by_tma(recipe.policy, form))
     return fmt::format("StridedDestination<{}, {}{}>", name_of(form.d.type), recipe.result_width, along);
   if (along.empty() && !maps.empty()) along = ", Along::k";
   return fmt::format("TensorDestination<{}{}{}{}>", name_of(form.d.type), along, maps.empty() ? "" : ", ",

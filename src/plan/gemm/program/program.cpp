@@ -189,7 +189,7 @@ class ProductProgram {
     int const size = size_of(form_.a.type);
     launch.a.box = tensor_box(recipe_.a.along, size, p.block_k, p.block_m, p.cluster_n);
     launch.b.box = tensor_box(recipe_.b.along, size, p.block_k, p.block_n, p.cluster_m);
-    if (!emulated_ && stores_by_engine(p, form_)) launch.store = tensor_store_of(p, form_);
+    if (!emulated_ && stores_by_tma(p, form_)) launch.store = tensor_store_of(p, form_);
     if (!form_.by_pointers) return;
     program_.workspace.add("tensor maps", recipe_.map_offset, recipe_.map_bytes);
     launch.form = form_;
