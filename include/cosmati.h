@@ -95,8 +95,8 @@ typedef struct cosmati_tensor {
 
 typedef enum cosmati_format { COSMATI_NCHW = 0, COSMATI_NHWC = 1, COSMATI_CHWN = 2 } cosmati_format;
 
-/* A tensor of any extents and strides. These four functions cannot fail: an invalid tensor is reported by the
- * function that creates a problem from it. */
+/* A tensor with arbitrary extents and strides. These four functions cannot fail: an invalid tensor is
+ * reported by the function that creates a problem from it. */
 static inline cosmati_tensor cosmati_strided(int type, int rank, int64_t const* extent,
                                              int64_t const* stride) {
   cosmati_tensor tensor;
@@ -205,7 +205,8 @@ COSMATI_API void cosmati_problem_destroy(cosmati_problem_t problem);
  *   kernel=NAME           use this kernel; cosmati_plan_candidate lists the names
  *   max_workspace=BYTES   reject kernels that need a larger workspace
  *   max_error=RATIO       reject kernels with a larger expected relative rounding error
- *   deterministic=yes     only kernels whose results are bit-identical in every run (default: no; all are)
+ *   deterministic=yes     only kernels whose results are bit-identical in every run (default: no; currently
+ *                         all are)
  *   batch_invariant=yes   only kernels for which the result of a row of a product, of a matrix of a batch or
  *                         of an image is bit-identical for every batch size (default: no); not for
  *                         cosmati_find_plan
@@ -216,7 +217,7 @@ COSMATI_API cosmati_status cosmati_make_plan(cosmati_handle_t handle, cosmati_pr
                                              char const* options, cosmati_plan_t* plan);
 /* Like cosmati_make_plan, but runs each kernel that accepts the problem, on random data, and chooses the
  * fastest; cosmati_plan_candidate reports the times. Allocates memory, waits for the default stream, takes
- * tenths of seconds; it cannot be captured. Options as above, and
+ * tenths of a second; it cannot be captured. Options as above, and
  *   seconds=S             measuring time per kernel (default: 0.1); each runs at least twice
  *   reference=yes         also measure naive loops if another kernel accepts the problem (default: no)
  * Errors as above. */
@@ -233,7 +234,7 @@ COSMATI_API char const* cosmati_plan_kernel(cosmati_plan_t plan);
  * error divided by that of the outputs, for random inputs of mean 0, before rounding to the output type; 0 if
  * sums are exact (integers) or if the kernel states none. 0 for null. */
 COSMATI_API double cosmati_plan_expected_error(cosmati_plan_t plan);
-/* Returns, for people, one line per kernel that was considered: chosen, possible, or rejected and why. */
+/* Returns human-readable text, one line per kernel considered: chosen, possible, or rejected and why. */
 COSMATI_API char const* cosmati_plan_explanation(cosmati_plan_t plan);
 
 typedef struct cosmati_candidate {
@@ -244,11 +245,11 @@ typedef struct cosmati_candidate {
   size_t workspace_bytes;
   double predicted_seconds; /* 0: no prediction */
   double measured_seconds;  /* by cosmati_find_plan; 0: not measured */
-  double expected_error;    /* as of cosmati_plan_expected_error */
+  double expected_error;    /* as in cosmati_plan_expected_error */
 } cosmati_candidate;
 
-/* The number of kernels that were considered, and the one at `index`. If they were measured, only those that
- * were, fastest first; otherwise in order of preference. The strings are valid as long as the plan. */
+/* The number of kernels considered, and the one at `index`. After cosmati_find_plan, only those that were
+ * measured, fastest first; otherwise in order of preference. The strings are valid as long as the plan. */
 COSMATI_API size_t cosmati_plan_candidates(cosmati_plan_t plan);
 COSMATI_API cosmati_status cosmati_plan_candidate(cosmati_plan_t plan, size_t index,
                                                   cosmati_candidate* candidate);

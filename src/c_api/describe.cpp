@@ -84,9 +84,9 @@ TensorDescription tensor_of(char const* operation, char const* name, cosmati_ten
   std::int64_t const alignment =
       tensor.alignment == 0 ? TensorDescription::default_alignment : tensor.alignment;
   if (alignment < 1 || alignment > most || (alignment & (alignment - 1)) != 0)
-    refuse(fmt::format(
-        "{}: {} is promised an alignment of {} bytes; expected a power of two up to {}, or 0 for {}",
-        operation, name, tensor.alignment, most, +TensorDescription::default_alignment));
+    refuse(
+        fmt::format("{}: {} declares an alignment of {} bytes; expected a power of two up to {}, or 0 for {}",
+                    operation, name, tensor.alignment, most, +TensorDescription::default_alignment));
   result.type = static_cast<DataType>(tensor.type);
   result.alignment = static_cast<int>(alignment);
   result.layout.shape.rank = tensor.rank;
@@ -99,7 +99,7 @@ TensorDescription tensor_of(char const* operation, char const* name, cosmati_ten
 
 void check_none(char const* operation, char const* name, cosmati_tensor const& tensor, char const* owner) {
   if (tensor.rank == 0) return;
-  refuse(fmt::format("{}: {} is of rank {}, but only {} takes it; here its rank must be 0 (none)", operation,
+  refuse(fmt::format("{}: {} is of rank {}, but only {} uses it; here its rank must be 0 (none)", operation,
                      name, tensor.rank, owner));
 }
 

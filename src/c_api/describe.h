@@ -11,10 +11,11 @@
 
 namespace cosmati::c_api {
 
-// Rank 0 gives an absent tensor.
+// Rank 0 means an absent tensor.
 TensorDescription tensor_of(char const* operation, char const* name, cosmati_tensor const& tensor);
 
-// For a tensor that this direction or mode does not use: its rank must be 0. `owner` is what uses it.
+// For a tensor that this direction or mode does not use: its rank must be 0. `owner` names the direction or
+// mode that uses it.
 void check_none(char const* operation, char const* name, cosmati_tensor const& tensor, char const* owner);
 
 // Returns `value` as one of the first `count` values of an enumeration.

@@ -40,7 +40,7 @@ bool is_tensor(GemmProblem const& problem, char const* name) {
 
 }  // namespace
 
-// The arguments of each member are those given, with the member's element of each array of pointers.
+// Each member's arguments are the caller's, with the member's element of each array of pointers.
 template <>
 class Binding<GroupedGemmProblem> {
  public:
@@ -69,7 +69,7 @@ class Binding<GroupedGemmProblem> {
   GroupedGemmProblem::Arguments arguments = {};
 
  private:
-  std::deque<Binding<GemmProblem>> bindings_;  // what the arguments refer to
+  std::deque<Binding<GemmProblem>> bindings_;  // storage that the arguments refer to
   std::vector<GemmProblem::Arguments> each_;
 };
 
@@ -89,7 +89,7 @@ class GroupProblem final : public cosmati_problem {
 
   std::unique_ptr<cosmati_plan> find_plan(Device const&, FindOptions const&) const override {
     throw Error(ErrorCode::unavailable,
-                "cosmati_find_plan: groups of matrix products are not measured; cosmati_make_plan predicts");
+                "cosmati_find_plan: groups of matrix products are not supported; use cosmati_make_plan");
   }
 
  private:

@@ -8,7 +8,7 @@
 
 namespace cosmati::c_api {
 
-// To be called in a handler: stores the exception's message, and returns its code.
+// Call it in an exception handler: stores the exception's message and returns its code.
 cosmati_status report() noexcept;
 
 template <class Body>

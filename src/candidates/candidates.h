@@ -10,7 +10,7 @@
 
 namespace cosmati {
 
-// Marks a candidate that also takes volumes, (N, C, D, H, W).
+// Marks a candidate that also supports volumes, (N, C, D, H, W).
 template <class Problem>
 std::string takes_depth(Problem const&, Device const&) {
   return {};
@@ -21,7 +21,7 @@ Candidate<Problem> with_depth(Candidate<Problem> candidate) {
   return candidate;
 }
 
-// The list, in which candidates without that mark refuse volumes.
+// Returns the list, in which candidates without that mark reject volumes.
 template <class Problem>
 std::vector<Candidate<Problem>> marked(std::vector<Candidate<Problem>> list) {
   if constexpr (requires(Problem problem) { problem.has_depth(); })
@@ -29,7 +29,7 @@ std::vector<Candidate<Problem>> marked(std::vector<Candidate<Problem>> list) {
       auto& requirements = candidate.requirements;
       if (!requirements.empty() && requirements.front().violation == &takes_depth<Problem>) continue;
       requirements.insert(requirements.begin(), {[](Problem const& problem, Device const&) -> std::string {
-                            return problem.has_depth() ? "takes images, (N, C, H, W); these are volumes, "
+                            return problem.has_depth() ? "supports images (N, C, H, W), not volumes "
                                                          "(N, C, D, H, W)"
                                                        : "";
                           }});
@@ -43,7 +43,7 @@ Candidate<Problem> reference_candidate() {
       function_candidate<Problem, static_cast<void (*)(Problem const&, typename Problem::Arguments const&)>(
                                       &reference::run<Problem>)>("reference");
   candidate.takes_pointers = true;
-  candidate.batch_invariant = true;  // each output by a loop of its own
+  candidate.batch_invariant = true;  // each output is computed by a separate loop
   if constexpr (requires(Problem problem) { problem.has_depth(); }) return with_depth(std::move(candidate));
   return candidate;
 }

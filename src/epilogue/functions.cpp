@@ -19,7 +19,7 @@ constexpr Function table[] = {
     {Op::max, "max", "a, b", "the larger one; NaN if either is NaN"},
     {Op::min, "min", "a, b", "the smaller one; NaN if either is NaN"},
     {Op::normal_cdf, "normal_cdf", "x",
-     "(1 + erf(x / sqrt(2))) / 2, the distribution function of normal numbers"},
+     "(1 + erf(x / sqrt(2))) / 2, the standard normal distribution function"},
     {Op::pow, "pow", "x, y", "x to the power of y; for negative x, y must be an integer"},
     {Op::relu, "relu", "x", "0 where x < 0, x elsewhere; NaN stays NaN"},
     {Op::round, "round", "x", "the nearest integer, ties to even"},

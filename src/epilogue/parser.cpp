@@ -226,8 +226,8 @@ class Parser {
     auto const let = lets_.find(key);
     if (is_symbol("[")) {
       if (key == "acc" || key == "c")
-        fail_here(quoted(key) + " takes no index: it is the element that is being computed");
-      if (let != lets_.end()) fail_here(quoted(key) + " is defined by `let` and takes no index");
+        fail_here(quoted(key) + " cannot be indexed; it denotes the element being computed");
+      if (let != lets_.end()) fail_here(quoted(key) + " is defined by `let` and cannot be indexed");
       return operand(name);
     }
     if (let != lets_.end()) return let->second;

@@ -174,7 +174,7 @@ COSMATI_INLINE Real silu(Real x) {
   return sigmoid_of_sum<Real>(x, 0, x);
 }
 
-// scale * Phi(-t) for 0 <= t <= normal_highest or NaN: Phi is the distribution function of normal numbers.
+// scale * Phi(-t) for 0 <= t <= normal_highest or NaN: Phi is the standard normal distribution function.
 template <class Real>
 COSMATI_INLINE Real normal_tail(Real t, Real scale) {
   using C = Constants<Real>;

@@ -124,8 +124,8 @@ void await_writer(int descriptor, std::string const& path) {
   do ready = ::poll(&waiting, 1, milliseconds);
   while (ready < 0 && errno == EINTR);
   if (ready == 0)
-    bad_file(path,
-             fmt::format("is a pipe that nobody has opened for writing in {} seconds", milliseconds / 1000));
+    bad_file(path, fmt::format("is a pipe that no process opened for writing within {} seconds",
+                               milliseconds / 1000));
 }
 
 void read_whole(int descriptor, std::span<std::byte> to, std::string const& path) {
@@ -165,7 +165,7 @@ std::string read_file(std::string const& path) {
       contents.append(buffer, static_cast<std::size_t>(got));
       ended = true;
       if (contents.size() > longest_stream && !S_ISREG(status.st_mode))
-        bad_file(path, fmt::format("has given {} bytes and does not end; only regular files may be larger",
+        bad_file(path, fmt::format("has delivered {} bytes without ending; only regular files may be larger",
                                    contents.size()));
     } else if (got == 0) {
       if (ended) return contents;

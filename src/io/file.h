@@ -1,4 +1,4 @@
-// Files as bytes: read whole, mapped read-only, and written so that a crash never leaves half a file.
+// Files as bytes: read in full, mapped read-only, and written so that a crash never leaves a partial file.
 #pragma once
 #include <cstddef>
 #include <functional>
@@ -8,9 +8,9 @@
 
 namespace cosmati::io {
 
-// Returns a whole file as text. Pipes and devices are read to their end, which must be within 256 MiB; a pipe
-// that no process opens for writing fails after a few seconds. Errors name the path and the reason
-// (bad_file).
+// Returns the contents of a file as text. Pipes and devices are read to their end, which must be within 256
+// MiB; a pipe that no process opens for writing fails after a few seconds. Errors name the path and the
+// reason (bad_file).
 std::string read_file(std::string const& path);
 
 // The bytes of a regular file, for the lifetime of the object: an immutable copy or, above 256 MiB, the file
@@ -54,8 +54,8 @@ void append_to_file(std::string const& path, std::string_view text);
 // Appends `line` as a separate line: if the file ends within a line, that line is ended first.
 void append_line(std::string const& path, std::string const& line);
 
-// To be called before work whose result will be written there: throws Error(system) if `path` is a folder, or
-// is in one that does not exist or is not writable.
+// Call before work whose result will be written there: throws Error(system) if `path` is a folder, or is in
+// one that does not exist or is not writable.
 void check_writable(std::string const& path);
 
 }  // namespace cosmati::io

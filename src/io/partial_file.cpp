@@ -66,7 +66,7 @@ PartialFile::PartialFile(std::string path, unsigned long long keep)
     close();
     throw Error(ErrorCode::system, partial_ + ": holds " + std::to_string(status.st_size) + " bytes of the " +
                                        std::to_string(keep) +
-                                       " that an earlier run wrote; remove it to begin anew");
+                                       " that an earlier run wrote; remove it to start over");
   }
   if (keep == 0 && ::ftruncate(descriptor_, 0) != 0) {
     close();

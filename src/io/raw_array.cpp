@@ -110,7 +110,7 @@ Tensor to_tensor(RawArray const& array, std::optional<DataType> as) {
   std::optional<DataType> const natural = natural_type(array.kind);
   if (!as && !natural)
     bad_file(array.name,
-             fmt::format("its elements are {}, for which there is no data type here; name the type to "
+             fmt::format("its elements are {}, which has no corresponding data type; specify the type to "
                          "convert them to, e.g. s32{}",
                          name_of(array.kind),
                          array.kind == ElementKind::u16 ? ", or bf16 or f16 for bit patterns" : ""));

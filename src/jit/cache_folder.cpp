@@ -116,7 +116,7 @@ void remove(std::string const& folder, std::string const& name) { ::unlink((fold
 std::string cache_folder(std::string const& chosen) {
   if (!chosen.empty()) return chosen;
   if (std::string const own = environment("COSMATI_CACHE"); !own.empty()) return own;
-  // The XDG specification requires that relative paths are ignored.
+  // The XDG specification requires relative paths to be ignored.
   if (std::string const all = environment("XDG_CACHE_HOME"); all.starts_with('/')) return all + "/cosmati";
   if (std::string const home = environment("HOME"); !home.empty()) return home + "/.cache/cosmati";
   return {};
@@ -157,7 +157,7 @@ void store_entry(std::string const& folder, std::string_view name, std::string_v
   std::error_code error;
   if (!std::filesystem::is_directory(folder, error)) {
     std::filesystem::create_directories(std::filesystem::path(folder).parent_path(), error);
-    // Whatever the umask is, nobody else may write to the folder: see distrust().
+    // Regardless of the umask, no other user may write to the folder: see distrust().
     if (::mkdir(folder.c_str(), 0755) != 0 && errno != EEXIST)
       throw Error(ErrorCode::system,
                   fmt::format("{}: cannot be created: {}", folder, std::generic_category().message(errno)));

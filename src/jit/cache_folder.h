@@ -20,7 +20,7 @@ struct CacheStatistics {
 // Statistics of the entries in `folder`; zeros if it cannot be read.
 CacheStatistics cache_statistics(std::string const& folder);
 
-// Returns the entry of `key` in `folder`; nothing if there is none, or if it is damaged, of another format or
+// Returns the entry of `key` in `folder`; nullopt if there is none, or if it is damaged, of another format or
 // of another key. Folder and file must belong to this user or root, and must not be writable by others;
 // otherwise `refusal` contains the reason. `touch`: updates the time of last use, to the minute.
 std::optional<Cubin> load_entry(std::string const& folder, std::string_view key, bool touch,

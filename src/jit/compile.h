@@ -9,7 +9,7 @@ namespace cosmati::jit {
 struct Source {
   std::string text;                       // may include every embedded header, and nothing else
   std::string name_expression;            // the kernel: "cosmati::gemm_kernel<...>"
-  std::vector<std::string> options = {};  // of NVRTC, in addition to compile_options()
+  std::vector<std::string> options = {};  // for NVRTC, in addition to compile_options()
   std::string architecture = "sm_90a";
   std::string label = {};  // for messages: the user's text, such as the epilogue
 };

@@ -30,7 +30,7 @@ struct Entry {
 // image are preceded by a u64 length.
 std::string format_entry(std::string_view key, Cubin const& cubin);
 
-// Returns nothing unless `file` is exactly an entry that format_entry wrote.
+// Returns nullopt unless `file` is exactly an entry written by format_entry().
 std::optional<Entry> parse_entry(std::span<std::byte const> file);
 
 }  // namespace cosmati::jit

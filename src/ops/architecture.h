@@ -18,11 +18,11 @@ inline constexpr int max_cluster_blocks = 8, max_opt_in_cluster_blocks = 16;
 
 // Instructions that depend on the compute capability.
 struct Features {
-  bool wmma = false;        // WMMA of f16 and 8-bit integers
+  bool wmma = false;        // WMMA with f16 and 8-bit integers
   bool async_copy = false;  // cp.async
   bool mma = false;      // mma.sync of 16-bit types, TF32, f64 and 8-bit integers; WMMA of bf16, TF32 and f64
   bool fp8_mma = false;  // mma.sync of e4m3 and e5m2
-  bool native_fp8_mma = false;  // that instruction is not assembled from products of f16
+  bool native_fp8_mma = false;  // fp8 mma.sync is native, not assembled into f16 products
   bool large_f64_mma = false;   // mma.sync of f64 has 16 rows; WMMA has 8 on every GPU
   bool clusters = false;        // clusters of blocks
   bool wgmma = false;

@@ -99,7 +99,7 @@ void check_tensor(char const* operation, Named tensor, Role role) {
   int const alignment = description.alignment;
   if (alignment < 1 || (alignment & (alignment - 1)) != 0)
     refuse(operation,
-           fmt::format("{} is promised an alignment of {} bytes; expected a power of two", name, alignment));
+           fmt::format("{} declares an alignment of {} bytes; expected a power of two", name, alignment));
   if (role == Role::input) return;
   auto const shared = shared_place(description.layout);
   if (!shared) return;

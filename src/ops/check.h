@@ -25,7 +25,8 @@ struct Named {
 struct SharedPlace {
   Shape first, second;  // of rank 0: there are too many tuples to check, and the strides allow overlap
 };
-// Exact, unlike Layout::overlaps(), within a million steps. Strides must not be negative.
+// Finds two such tuples, or returns nullopt. Exact, unlike Layout::overlaps(), if the search takes at most a
+// million steps. Strides must not be negative.
 std::optional<SharedPlace> shared_place(Layout const& layout);
 
 // Checks that the tensor is present, without negative extents or strides and without overflow, and that an

@@ -31,7 +31,7 @@ constexpr char const* capability_key = "compute_capability";
 
 constexpr Key keys[] = {
     {"multiprocessors", &Gpu::multiprocessors, true, ""},
-    {"shared_bytes_per_block", &Gpu::shared_bytes_per_block, true, "the maximum that a kernel may opt in to"},
+    {"shared_bytes_per_block", &Gpu::shared_bytes_per_block, true, "maximum that a kernel can opt in to"},
     {"shared_bytes_per_multiprocessor", &Gpu::shared_bytes_per_multiprocessor, false,
      "default: shared_bytes_per_block + 1024"},
     {"registers_per_multiprocessor", &Gpu::registers_per_multiprocessor, false, "of 32 bits"},
@@ -39,9 +39,9 @@ constexpr Key keys[] = {
     {"blocks_per_multiprocessor", &Gpu::blocks_per_multiprocessor, false, ""},
     {"l2_bytes", &Gpu::l2_bytes, false, ""},
     {"memory_bytes", &Gpu::memory_bytes, false, ""},
-    {"clock_hertz", &Gpu::clock_hertz, true, "that it reaches, not the base clock"},
+    {"clock_hertz", &Gpu::clock_hertz, true, "sustained clock, not base clock"},
     {"memory_bytes_per_second", &Gpu::memory_bytes_per_second, true, ""},
-    {"fma_f32", &Gpu::fma_f32, false, "instructions of one lane, a clock and multiprocessor"},
+    {"fma_f32", &Gpu::fma_f32, false, "FMA lanes per clock per multiprocessor"},
     {"fma_f64", &Gpu::fma_f64, false, ""},
     {"fma_half2", &Gpu::fma_half2, false, "two products each"},
     {"dp4a", &Gpu::dp4a, false, "four products each"},

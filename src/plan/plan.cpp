@@ -83,14 +83,14 @@ void check_argument(char const* name, TensorDescription const& description, void
   auto const address = reinterpret_cast<std::uintptr_t>(pointer);
   auto const size = static_cast<std::uintptr_t>(size_of(description.type));
   auto const refuse = [&](std::uintptr_t alignment, std::string const& why) {
-    throw Error(ErrorCode::bad_request, std::string("argument ") + name + " lies " +
-                                            std::to_string(address % alignment) +
+    throw Error(ErrorCode::bad_request, std::string("argument ") + name +
+                                            " is misaligned: " + std::to_string(address % alignment) +
                                             " bytes past a multiple of " + std::to_string(alignment) + why);
   };
   if (address % size != 0) refuse(size, std::string(", the size of its type ") + name_of(description.type));
   auto const promised = static_cast<std::uintptr_t>(description.alignment);
   if (address % promised != 0)
-    refuse(promised, ", the alignment that the problem promises; its description may promise less");
+    refuse(promised, ", the alignment that the problem declares; its description may declare less");
 }
 
 void check_pointers(char const* name, TensorDescription const& description, void const* array) {

@@ -25,7 +25,7 @@ unsigned char* shared_memory();  // dynamic shared memory of its block
 // __syncthreads(): reports an error if a thread of the block has exited or is blocked elsewhere.
 void block_barrier();
 
-// block_barrier(), and true for all threads if `mine` is for one of them: __syncthreads_or().
+// block_barrier() that returns true to all threads if `mine` is true for any of them: __syncthreads_or().
 bool block_any(bool mine);
 
 // A rendezvous of the lanes in `mask` (bit i: lane i) of the running thread's warp at the collective `name`:

@@ -4,15 +4,17 @@
 
 namespace cosmati::arch {
 
-// Each arrival adds 1, that of block 0 the rest up to 2^31, so the counter's top bit flips when the last
-// block arrives. The counter is zero before the first barrier of the first launch, and is never reset.
+// Each block adds 1, except block 0, which adds the remainder up to 2^31; the counter's top bit therefore
+// flips when the last block arrives. The counter is zero before the first barrier of the first launch, and is
+// never reset.
 COSMATI_DEVICE unsigned grid_arrival() {
   return block_x() == 0 ? 0x80000000u - static_cast<unsigned>(grid_x() - 1) : 1u;
 }
 
 // Writes of all threads of the grid before their arrival are visible to all of them after the wait: the
 // barriers of the block order the accesses of its threads with those of thread 0, which releases and
-// acquires. In thread 0, the arrival returns what the wait needs. Work between the two is not ordered.
+// acquires. In thread 0, arrive_at_grid() returns the value that wait_for_grid() needs. Work between the two
+// calls is not ordered.
 #if defined(__CUDACC__)
 COSMATI_DEVICE unsigned arrive_at_grid(unsigned* counter) {
   block_barrier();

@@ -42,7 +42,7 @@ COSMATI_DEVICE void fence_registers(int& value) { asm volatile("" : "+r"(value))
 COSMATI_DEVICE void keep_uninitialized(float& value) { asm volatile("" : "=f"(value)); }
 COSMATI_DEVICE void keep_uninitialized(int& value) { asm volatile("" : "=r"(value)); }
 
-// True for all threads of the block if `mine` is true for one of them.
+// Returns true to all threads of the block if `mine` is true for any of them.
 COSMATI_DEVICE bool block_any(bool mine) { return __syncthreads_or(mine) != 0; }
 
 // The dynamic shared memory of the block.

@@ -1,6 +1,6 @@
-// Operands of wgmma, whose numbers cannot be computed by the preprocessor: for each number of sum registers,
-// the names of these registers, the sums d[i] (`bits` is the register of a sum, `kind` its constraint), and
-// the names of the twelve inputs that follow.
+// Numbered asm operands of wgmma; the preprocessor cannot compute the numbers. For each number of sum
+// registers: the names of these registers, the sums d[i] (`bits` is the register of a sum, `kind` its
+// constraint), and the names of the twelve inputs that follow.
 #pragma once
 #include "cosmati/core/cxx20.h"
 

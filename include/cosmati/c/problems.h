@@ -239,21 +239,21 @@ COSMATI_API cosmati_status cosmati_batch_norm_problem(cosmati_batch_norm const* 
 
 /* ---- Layer normalization and RMS normalization of rows: the dimensions of x from `axis` on, n elements.
  * Layer: mean = sum of x / n, inverse = 1 / sqrt(sum of (x - mean)^2 / n + epsilon).
- * RMS: inverse = 1 / sqrt(sum of x^2 / n + epsilon), and a mean of 0, which is neither saved nor given.
+ * RMS: inverse = 1 / sqrt(sum of x^2 / n + epsilon), and a mean of 0, which is neither saved nor passed.
  * With u = (x - mean) * inverse and g = dy * weight:
  *   FORWARD    y = u * weight + bias; saved_mean and saved_inverse, if there are statistics
  *   BACKWARD   dx = inverse * (g - mean of g - u * mean of g*u), means over the row, for RMS without the
  *              mean of g; dweight = sum of dy * u and dbias = sum of dy over the rows, in a fixed order, if
  *              they are present; from x, dy, weight, mean and inverse
- * weight and bias have the shape of x from `axis` on; none: ones, zeros. RMS has no bias. */
+ * weight and bias have the shape of x from `axis` on; default: ones, zeros. RMS has no bias. */
 typedef struct cosmati_row_norm {
   size_t size;
   int32_t direction;             /* FORWARD */
   int32_t axis;                  /* 1 */
-  cosmati_tensor x, y, dx;       /* y: y or dy; dx: of BACKWARD */
-  cosmati_tensor weight, bias;   /* or none; bias: of FORWARD */
-  cosmati_tensor dweight, dbias; /* of BACKWARD, or none */
-  cosmati_tensor statistics;     /* the shape of x with extents of 1 from `axis` on; of FORWARD: or none */
+  cosmati_tensor x, y, dx;       /* y: y or dy; dx: for BACKWARD */
+  cosmati_tensor weight, bias;   /* optional; bias: for FORWARD */
+  cosmati_tensor dweight, dbias; /* for BACKWARD; optional */
+  cosmati_tensor statistics;     /* the shape of x with extents of 1 from `axis` on; FORWARD: optional */
   double epsilon;                /* 1e-5 */
 } cosmati_row_norm;
 static inline cosmati_row_norm cosmati_default_row_norm(void) {
@@ -278,10 +278,10 @@ typedef struct cosmati_group_norm {
   size_t size;
   int32_t direction;             /* FORWARD */
   int64_t groups;                /* 1; divides C */
-  cosmati_tensor x, y, dx;       /* y: y or dy; dx: of BACKWARD */
-  cosmati_tensor weight, bias;   /* (C), or none: ones, zeros; bias: of FORWARD */
-  cosmati_tensor dweight, dbias; /* of BACKWARD, or none */
-  cosmati_tensor statistics;     /* (N, groups); of FORWARD: or none */
+  cosmati_tensor x, y, dx;       /* y: y or dy; dx: for BACKWARD */
+  cosmati_tensor weight, bias;   /* (C); optional: default ones, zeros; bias: for FORWARD */
+  cosmati_tensor dweight, dbias; /* for BACKWARD; optional */
+  cosmati_tensor statistics;     /* (N, groups); FORWARD: optional */
   double epsilon;                /* 1e-5 */
 } cosmati_group_norm;
 static inline cosmati_group_norm cosmati_default_group_norm(void) {

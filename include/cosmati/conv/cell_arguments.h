@@ -10,14 +10,14 @@ struct CellArguments {
   void const* image = nullptr;   // dy
   void const* filter = nullptr;  // tap (0, 0)
   int inputs = 1;                // channels of dy
-  int chunks = 1;                // parts of them that are in shared memory at a time
+  int chunks = 1;                // parts of these channels; one part is in shared memory at a time
   Index image_stride = 0;
   int image_row = 0, image_column = 0;
   Index filter_input = 0, filter_output = 0, filter_row = 0, filter_column = 0;
   int image_rows = 0, image_columns = 0;                    // of dy
   int height = 0, width = 0;                                // of dx
   int number_image = 0, number_row = 0, number_column = 0;  // increments of the pixel's index, m or n
-  bool swapped = false;                                     // the result's m are channels and its n pixels
+  bool swapped = false;                                     // m of the result is the channel, n the pixel
   Divisor tiles_down, tiles_across;
   int tiles = 0;    // of all images
   CellShape shape;  // for a kernel compiled without a fixed shape

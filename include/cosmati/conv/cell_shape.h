@@ -16,7 +16,7 @@ struct CellAxis {
   COSMATI_CONSTEXPR int highest() const { return floor_divide(places() - 1 + pad, stride); }
   // The number of positions of dy in a cell's window.
   COSMATI_CONSTEXPR int reach() const { return highest() - lowest() + 1; }
-  // The tap by which a position of the window reaches a place of the cell; -1 if there is none.
+  // The tap that connects a position of the window to a place of the cell; -1 if there is none.
   COSMATI_CONSTEXPR int tap(int place, int window) const {
     int const rest = place + pad - (lowest() + window) * stride;
     return rest >= 0 && rest % dilation == 0 && rest / dilation < taps ? rest / dilation : -1;

@@ -1,6 +1,6 @@
 // The data gradient of a convolution (a transposed convolution) whose result has few channels, for all phases
 // at once. A thread keeps the sums of `cells` cells of stride x stride pixels and all channels in registers,
-// and multiplies each value of dy in their windows by the taps that lead to them: no inserted zeros are
+// and multiplies each value of dy in their windows by the taps that connect it to them: no inserted zeros are
 // multiplied, and dy is read once for all phases.
 #pragma once
 #include "cosmati/arch/arithmetic.h"

@@ -18,7 +18,7 @@ struct DgradSmallCArguments {
   int top = 0, left = 0;
   int height = 0, width = 0;                                // of dx
   int number_image = 0, number_row = 0, number_column = 0;  // increments of the pixel's index, m or n
-  bool swapped = false;                                     // the result's m are channels and its n pixels
+  bool swapped = false;                                     // m of the result is the channel, n the pixel
   Divisor tiles_down, tiles_across;
   Index first_group = 0;
   DgradSmallCShape shape;  // for a kernel compiled without a fixed shape

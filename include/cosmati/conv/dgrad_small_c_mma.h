@@ -51,14 +51,14 @@ struct DgradSmallCMma {
   using Element = typename Traits::Element;
   static constexpr int size = static_cast<int>(sizeof(Element)), per_word = 4 / size, unit = 16 / size;
   using Sums = float[Traits::fragments][Traits::places][4];
-  using Fragment = Vector<unsigned, 2>;  // of the filter, of one lane
+  using Fragment = Vector<unsigned, 2>;  // one lane's part of a filter fragment
 
   CellArguments const& window;
   CellShape const shape;
   unsigned char* filter;  // (tap, pack, lane) of the filter's fragments, 8 bytes each
 
-  // Fragments as mma reads b: for channel g of dx, lane 4 * g + t has the four bytes from byte 4 * t of the
-  // depth on, and the four from byte 16 + 4 * t on.
+  // Fragments in the layout of mma's b: for channel g of dx, lane 4 * g + t holds four bytes of the depth
+  // from byte 4 * t on, and four from byte 16 + 4 * t on.
   COSMATI_DEVICE void load_filter() const {
     auto const* const from = arch::as_global(static_cast<Element const*>(window.filter));
     int const packs = window.chunks * shape.packs, words = shape.taps() * packs * 64;

@@ -33,6 +33,6 @@ struct UnpackParameters {
 };
 
 inline constexpr int pack_threads = 128;
-inline constexpr int pack_runs_of_thread = 2;  // 16-byte runs per thread: a sector
+inline constexpr int pack_runs_of_thread = 2;  // 16-byte runs per thread: one sector
 
 }  // namespace cosmati

@@ -6,7 +6,7 @@
 
 namespace cosmati {
 
-// first_block counts clusters; launch.blocks is the number of clusters with a tile, or with split-K with a
+// first_block counts clusters; launch.blocks is the number of clusters that have a tile or, with split-K, a
 // part of one.
 template <class Traits, int most>
 class PhaseScheduler {
@@ -22,7 +22,7 @@ class PhaseScheduler {
       : launch_(launch), place_(place), index_(arch::block_x() / cluster) {
     find();
   }
-  COSMATI_DEVICE static void prefetch(Launch const&) {}  // the first maps are not known yet
+  COSMATI_DEVICE static void prefetch(Launch const&) {}  // the first tensor maps are not known yet
 
   COSMATI_DEVICE typename Traits::Params const& problem() const { return launch_.phase[number_]; }
   COSMATI_DEVICE bool more() const { return index_ < launch_.blocks; }

@@ -14,7 +14,7 @@ template <class Params, int most>
 struct PhasesInTurn {
   struct Phase {
     Params params;
-    int rest = 0;  // the first block after the turns that belongs to this phase (or to a later one)
+    int rest = 0;  // the first of the remaining blocks that belongs to this phase (or to a later one)
   };
   Divisor count;
   int turns = 0;
@@ -34,7 +34,7 @@ COSMATI_CONSTEXPR PhaseBlock phase_and_block(Phases const& phases, int block) {
   return {phase, phases.turns + block - phases.phase[phase].rest};
 }
 
-// `blocks`: the blocks of each of `count` phases. Returns the blocks of the grid's x; at most 2^31 - 1.
+// `blocks`: the number of blocks of each of `count` phases. Returns the grid's x; at most 2^31 - 1.
 template <class Phases>
 COSMATI_CONSTEXPR Index take_turns(Phases& phases, Index const* blocks, int count) {
   Index turns = blocks[0];

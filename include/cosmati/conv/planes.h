@@ -23,8 +23,8 @@ COSMATI_DEVICE void fill_planes(Sum* to, int values) {
   for (int i = arch::thread() * run; i < values; i += threads * run) arch::store(to + i, Vector<Sum, run>{});
 }
 
-// Loads the first `images` images and `channels` channels, rows from `top` and columns from `left` on, as far
-// as they exist. The lanes of a warp read contiguous elements; each thread has four loads in flight.
+// Loads the first `images` images and `channels` channels, rows from `top` and columns from `left` on, where
+// they exist. The lanes of a warp read contiguous elements; each thread has four loads in flight.
 template <int threads, class Element, class Sum>
 COSMATI_DEVICE void load_planes(PlaneSchedule const& schedule, PlaneSource<Element> const& source, int images,
                                 int channels, int top, int left, Sum* to) {

@@ -102,13 +102,13 @@ struct DirectTiledParameters {
 
 // The schedule of the filter gradient of depthwise.
 struct DepthwiseFilterSchedule {
-  int log2_lanes = 5;  // 2^log2_lanes lanes: along the channels if they are contiguous, else columns
+  int log2_lanes = 5;  // 2^log2_lanes lanes: along the channels if these are contiguous, else along columns
   int channels = 1;    // of all groups
   int rows = 1;        // images * rows of outputs
   int rows_of_part = 1;
   int parts = 1;
-  Divisor channel_tiles;  // fastest in the grid,
-  Divisor tap_groups;     // then groups of taps, then parts
+  Divisor channel_tiles;  // number of channel tiles; fastest in the grid
+  Divisor tap_groups;     // number of groups of taps; then the parts
   Divisor taps_across;    // groups of taps per row of the filter
   Divisor image_rows, outputs;
 };

@@ -8,7 +8,7 @@ namespace cosmati {
 // the steps of outputs and taps. taps = 0: none.
 struct KnownAxis {
   int taps = 0, output_step = 1, tap_step = 1;
-  bool uneven = false;  // some phases have one tap less than `taps`, or none
+  bool uneven = false;  // some phases have one tap fewer than `taps`, or none
   friend COSMATI_CONSTEXPR bool operator==(KnownAxis const&, KnownAxis const&) = default;
 };
 
@@ -24,13 +24,13 @@ struct DepthwisePolicy {
 struct DepthwiseFilterPolicy {
   bool channels_last = false;
   int vector = 1, taps = 1;
-  bool swapped = false;  // the result's n are filters
+  bool swapped = false;  // n of the result is the filter
 };
 
 struct DirectTiledPolicy {
   DirectTile tile = {};
   int threads = 64;      // of a block
-  bool swapped = false;  // the result's m are filters and its n pixels
+  bool swapped = false;  // m of the result is the filter, n the pixel
   KnownAxis rows = {};   // of a filter's column
 };
 
@@ -38,7 +38,7 @@ struct DirectTiledPolicy {
 struct WgradDirectPolicy {
   int threads = 128;  // of a block
   int run = 1, filters = 1;
-  bool swapped = false;  // the result's n are filters
+  bool swapped = false;  // n of the result is the filter
   int taps = 1;          // per row of the filter
   int output_step = 1, tap_step = 1;
 };

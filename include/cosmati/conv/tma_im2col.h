@@ -1,5 +1,5 @@
 // A convolution's operands loaded by TMA: the image in im2col mode, whose boxes are rows of the unrolled
-// matrix, and the filter by ordinary four-dimensional boxes.
+// matrix, and the filter in ordinary four-dimensional boxes.
 #pragma once
 #include "cosmati/arch/tma_im2col.h"
 #include "cosmati/conv/arguments.h"
@@ -13,15 +13,16 @@ namespace cosmati {
 
 // The image, by windows: x of the forward direction or dy of the data gradient, K-major, whose outer index is
 // a window (image, row, column); or x of the filter gradient, MN-major, whose outer index is (r, s, channel)
-// and whose depth is a window. The map's box is a number of windows by 128 bytes of channels; windows advance
+// and whose depth is a window. The map's box is several windows by 128 bytes of channels; windows advance
 // like the product's pixels.
 struct ImageArguments : TensorArguments {
   DigitExtents pixels, taps;
   int last_tap = 0;                    // the last value of (r, s, channel)
   int top = 0, left = 0;               // the corner of the first window
-  int down = 1, right = 1;             // steps between windows
-  int first_down = 0, tap_down = 1;    // a tap's non-negative distance from the corner:
-  int first_right = 0, tap_right = 1;  // first + tap * step
+  int down = 1, right = 1;             // distance between windows
+  int first_down = 0, tap_down = 1;    // rows from the corner to tap r: first_down + r * tap_down, not
+                                       // negative
+  int first_right = 0, tap_right = 1;  // likewise for columns
 };
 
 // w(line, r, s, element): contiguous elements are channels of the depth or, if `along` is outer, of the

@@ -18,7 +18,7 @@ struct Provided {
   bool source = true;  // `c` is available
 };
 
-// Throws Error(bad_request), with a caret under the use, if a scalar, an operand or c is missing or an
+// Throws Error(bad_request), with a caret under its use, if a scalar, an operand or c is missing or an
 // operand's shape does not match its indices. Returns a sentence for each provided name that the expression
 // does not use.
 std::vector<std::string> check(Expression const& expression, Provided const& provided);

@@ -61,8 +61,8 @@ inline bool is_leaf(Op op) { return op <= Op::operand; }
 struct Node {
   Op op = Op::constant;
   std::array<int, 3> operand{-1, -1, -1};
-  double constant = 0;  // of Op::constant; always finite
-  int slot = -1;        // of Op::scalar and Op::operand: position in scalars() or operands()
+  double constant = 0;  // for Op::constant; always finite
+  int slot = -1;        // for Op::scalar and Op::operand: index in scalars() or operands()
   friend bool operator==(Node const&, Node const&) = default;
 };
 
@@ -110,7 +110,7 @@ class Expression {
   Expression();
   explicit Expression(std::shared_ptr<Contents const> contents) : contents_(std::move(contents)) {}
 
-  std::string const& text() const { return contents_->text; }  // as it was given to parse()
+  std::string const& text() const { return contents_->text; }  // as passed to parse()
   std::vector<Node> const& nodes() const { return contents_->nodes; }
   std::vector<Scalar> const& scalars() const { return contents_->scalars; }
   std::vector<Operand> const& operands() const { return contents_->operands; }

@@ -1,4 +1,4 @@
-// The functions of the epilogue language, as the parser accepts and `list epilogue-functions` prints them.
+// The functions of the epilogue language, as accepted by the parser and printed by `list epilogue-functions`.
 #pragma once
 #include <span>
 #include <string_view>
@@ -11,7 +11,7 @@ struct Function {
   Op op;
   std::string_view name;
   std::string_view parameters;   // "x, slope"
-  std::string_view description;  // one line: the formula, and the treatment of NaN if not obvious
+  std::string_view description;  // one line: the formula, and how NaN is treated if not obvious
 };
 
 std::span<Function const> function_table();

@@ -22,9 +22,9 @@ inline constexpr int max_nesting = 128;         // of parentheses, calls and una
 inline constexpr std::size_t max_nodes = 1024;  // values and operations
 inline constexpr std::size_t max_name_length = 64;
 
-// Any other name than a function, `let` or `store` denotes a scalar, or an array if followed by brackets;
-// check() compares them with the provided arguments. Functions may be called by aliases, as swish(x). `0 * c`
-// is 0 and does not read c, as in BLAS; x * 1, x / 1, x + 0 and x - 0 are x. Throws Error(bad_request): a
+// Any name other than a function, `let` or `store` denotes a scalar, or an array if followed by brackets;
+// check() compares them with the provided arguments. Functions may be called by an alias, e.g. swish(x). `0 *
+// c` is 0 and does not read c, as in BLAS; x * 1, x / 1, x + 0 and x - 0 are x. Throws Error(bad_request): a
 // sentence, the text, and a caret under the column, in three lines.
 Expression parse(std::string_view text, std::span<std::string_view const> indices = gemm_indices);
 

@@ -11,11 +11,11 @@ enum class VectorLevel : unsigned char { baseline, v3, v4 };
 
 char const* name_of(VectorLevel level);  // SSE2, AVX2, AVX512
 
-// COSMATI_MAX_CPU_ISA, read once: SSE2, AVX2 or AVX512. Nothing if it is unset or empty. It limits our own
+// COSMATI_MAX_CPU_ISA, read once: SSE2, AVX2 or AVX512. nullopt if it is unset or empty. It limits our own
 // kernels, oneDNN and OpenBLAS. Throws Error(bad_request) for another value.
 std::optional<VectorLevel> vector_level_limit();
 
-// The highest level that this processor supports and the limit allows. Throws as vector_level_limit().
+// The highest level that this processor supports and the limit allows. Throws like vector_level_limit().
 VectorLevel best_vector_level();
 
 }  // namespace cosmati::epilogue

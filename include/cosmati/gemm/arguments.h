@@ -75,7 +75,7 @@ struct GemmParameters {
   ScheduleArguments schedule;
 };
 
-// The arguments for strided matrices, as kernels composed at run time use them.
+// The arguments for strided matrices, as used by kernels composed at run time.
 template <class Epilogue>
 using MatrixGemmParameters = GemmParameters<MatrixArguments, MatrixArguments, Epilogue, MatrixArguments>;
 

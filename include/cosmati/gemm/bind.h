@@ -33,7 +33,7 @@ bind_kernel(COSMATI_PARAMETER BindParameters params) {
     int const offset = params.offset[slot];
     if (with_maps && slot < params.maps) {
       if constexpr (with_maps)
-        if (value != 0)  // otherwise there is nothing to add
+        if (value != 0)  // a null pointer has no map to modify
           bind_map(*reinterpret_cast<arch::TensorMap const*>(image + offset), reinterpret_cast<void*>(value),
                    *reinterpret_cast<arch::TensorMap*>(to + offset));
     } else {

@@ -22,7 +22,7 @@ class BlockProduct {
   using SourceA = typename Traits::SourceA;
   using SourceB = typename Traits::SourceB;
   using Sum = typename Traits::Sum;
-  using Sums = typename Traits::Product;           // (thread_m, thread_n), zero when made
+  using Sums = typename Traits::Product;           // (thread_m, thread_n), initially zero
   static constexpr int threads = Traits::threads;  // blockDim.x, and blockDim.y = blockDim.z = 1
   static constexpr int block_m = Traits::policy.block_m, block_n = Traits::policy.block_n;
 

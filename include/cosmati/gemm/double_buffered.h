@@ -63,7 +63,7 @@ struct MainLoopOf<MainLoop::double_buffered, Traits> {
     for (int pack = 0; pack < packs_deep; ++pack) {
       if (pack + 1 < packs_deep) {
         Traits::read(fragment[(pack + 1) % 2], shared, stage, pack + 1, place);
-      } else if constexpr (more) {  // the other buffer was last read before the barrier of the step before
+      } else if constexpr (more) {  // the other buffer was last read before the previous step's barrier
         stage ^= 1;
         load_a.store(shared.a[stage]);
         load_b.store(shared.b[stage]);

@@ -62,7 +62,7 @@ class GroupScheduler {
         last_(arch::load_constant<int>(launch.first_tile + launch.count)) {
     find();
   }
-  COSMATI_DEVICE static void prefetch(Launch const&) {}  // their maps may not be written yet
+  COSMATI_DEVICE static void prefetch(Launch const&) {}  // their maps may not have been written yet
 
   COSMATI_DEVICE typename Traits::Params const& problem() const {
     return problem_of<Traits>(group_, number_);
@@ -87,7 +87,7 @@ class GroupScheduler {
   }
   template <class Sums, class Team>
   COSMATI_DEVICE bool combine(Sums&, ScheduleArguments const&, TileOfWork const&, Team const&) const {
-    return true;  // a tile has one part
+    return true;  // split-K is not supported
   }
 
  private:

@@ -22,7 +22,7 @@ struct ClusterPlace {
   int m, n, k;
 };
 
-// The number of tiles, matrices and parts of a launch, multiplied, is below 2^31. Usage: for
+// The product of the numbers of tiles, matrices and parts of a launch is below 2^31. Usage: for
 // (TileScheduler<policy> scheduler(...); scheduler.more(); scheduler.advance()) ... scheduler.work() ...
 template <GemmPolicy policy>
 class TileScheduler {

@@ -21,7 +21,7 @@ struct TensorArguments {
 struct TensorMapArray {
   static constexpr bool made_by_kernels = true;
   arch::TensorMapOfDevice const* maps = nullptr;
-  COSMATI_DEVICE void prefetch() const {}  // the map may not be written yet
+  COSMATI_DEVICE void prefetch() const {}  // the map may not have been written yet
   COSMATI_DEVICE arch::TensorMap const& of(Index batch) const { return maps[batch].map; }
   COSMATI_DEVICE static int place(Index) { return 0; }
 };

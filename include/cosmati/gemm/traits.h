@@ -44,7 +44,7 @@ requires(policy.multiply == Multiply::half2 &&
 };
 
 // How operands reach the multiply: tiles in shared memory, their loaders, fragments and sums. This version is
-// for multiplications by single threads.
+// for multiplication by individual threads.
 template <GemmPolicy policy, class SourceA, class SourceB, class Sum>
 struct MultiplyPath {
   static constexpr int pack_depth = pack_depth_of(policy.multiply, 1);
@@ -75,7 +75,7 @@ struct MultiplyPath {
 };
 
 // The tile of an operand that tensor cores read, and what fills it. 4-byte elements that are contiguous along
-// m or n are read word by word: in padded lines, all of a thread's addresses are constants from one another.
+// m or n are read word by word: in padded lines, all of a thread's addresses differ by constants.
 template <GemmPolicy policy, class Source, int outer>
 struct MatrixOperand {
   using Tile = SwizzledTile<typename Source::Element, Source::along, policy.block_k, outer>;
@@ -154,7 +154,7 @@ requires(policy.multiply == Multiply::wmma) struct MultiplyPath<policy, SourceA,
   }
 };
 
-// A separate base class, so that these messages precede consequential errors.
+// A separate base class, so that these messages appear before the errors that follow from them.
 template <GemmPolicy policy, class SourceA, class SourceB, class Sum>
 struct CheckedProduct {
   static_assert(SourceRequirements<SourceA>::satisfied && SourceRequirements<SourceB>::satisfied);

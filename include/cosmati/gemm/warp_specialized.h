@@ -37,7 +37,7 @@ struct WarpSpecializedTraits : CheckedWarpgroups<gemm_policy, SourceA_, SourceB_
   static constexpr int threads = policy.threads();
   static constexpr int cluster = policy.cluster();  // blocks
   static constexpr int sharing =
-      policy.cluster_m * policy.cluster_n;  // blocks that load shared tiles for each other
+      policy.cluster_m * policy.cluster_n;  // blocks that load shared tiles for one another
   static constexpr int step_bytes = static_cast<int>(sizeof(TileA) + sizeof(TileB));
   // Registers per thread, in multiples of 8: producers release registers that consumers need for their sums.
   static constexpr int launch_registers = imin(65536 / policy.blocks / threads, 255) / 8 * 8;
@@ -127,7 +127,7 @@ struct WarpSpecializedRoles {
   }
 
   // Executed by a warpgroup: multiplies its part of each tile as stages fill, and stores it. With ping_pong
-  // it computes every second tile completely and stores it while the other warpgroup multiplies.
+  // it computes every other tile alone and stores it while the other warpgroup multiplies.
   COSMATI_DEVICE static void consume(Shared& shared, Launch const& launch, int group) {
     typename Traits::Operands const operands(shared.a[0], shared.b[0], group);
     typename Traits::Fragments fragments;

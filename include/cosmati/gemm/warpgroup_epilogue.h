@@ -43,7 +43,7 @@ struct EpilogueScheduleOf<EpilogueSchedule::staged, WarpgroupProduct<policy, Sou
                 first_n = pass % passes_n * columns;
       COSMATI_NO_UNROLL
       for (int item = lane; item < rows * columns / count; item += 32) {
-        // Along a column, a lane stays in the same row every 32 items, so the row is computed once.
+        // Down a column, a lane's items all lie in the same row, which is therefore computed once.
         int const row = down ? lane % rows : item / (columns / count);
         int const column = down ? item / rows : item % (columns / count) * count;
         int const m = first_m + row, n = first_n + column;

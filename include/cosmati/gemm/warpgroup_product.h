@@ -67,7 +67,8 @@ struct WarpgroupAccumulators : RegisterOfSums<Sum_> {
   }
 };
 
-// The rows of a block tile's warpgroups, `blocks` times 64 each: as LinePartition, for positions of warps.
+// The rows of a block tile's warpgroups, 64 * `blocks` each; has the interface of LinePartition, with a
+// warp's position.
 struct WarpgroupRows {
   int blocks;
   COSMATI_CONSTEXPR int position(int warp, int lane, int i) const {
@@ -141,7 +142,7 @@ struct WarpgroupProduct {
         b(tile_b.descriptor(group / groups_m % policy.warps_n() * policy.warp_n)) {}
 
   // sums = (accumulate ? sums : 0) + a * b over the step in `stage`; in flight until warpgroup_wait, unless
-  // the sums are promoted: then they have been waited for, and accumulate anyway.
+  // the sums are promoted: then the products are complete, and always accumulate.
   COSMATI_DEVICE void multiply(Product& sums, Fragments& fragments, int stage, bool accumulate) const {
     unsigned long long const from_b = b + static_cast<unsigned>(stage * TileB::stride_of_tiles);
     if constexpr (a_in_registers)

@@ -95,7 +95,7 @@ struct WarpSpecializedRequirements
   static constexpr bool satisfied = true;
 };
 
-// A separate base class, so that these messages precede consequential errors.
+// A separate base class, so that these messages appear before the errors that follow from them.
 template <GemmPolicy policy, class SourceA, class SourceB, class Sum>
 struct CheckedWarpgroups {
   using Requirements =

@@ -5,17 +5,17 @@
 namespace cosmati {
 
 struct FusedTrainingArguments {
-  unsigned char const* pixels = nullptr;  // images of bytes; an input is byte * scale + shift
+  unsigned char const* pixels = nullptr;  // images as bytes; an input is byte * scale + shift
   float scale = 1, shift = 0;
   // Each step has a row: the images of the batch (s32), their labels (s32), and the optimizer's numbers.
   unsigned char const* rows = nullptr;
   Index row_bytes = 0;
   int labels_at = 0, numbers_at = 0;  // bytes
-  int size = 0, steps = 0;            // images of a batch, batches
+  int size = 0, steps = 0;            // images per batch, number of batches
   float* values = nullptr;            // all parameters
-  float* velocity = nullptr;          // the optimizer's state: sgd's velocity, or adam's first moment
-  float* second = nullptr;            // adam's second moment
-  float* losses = nullptr;            // of each step, the mean over the batch
+  float* velocity = nullptr;          // the optimizer's state: velocity (SGD) or first moment (Adam)
+  float* second = nullptr;            // Adam's second moment
+  float* losses = nullptr;            // per step, the mean over the batch
   float momentum = 0, weight_decay = 0;
   float beta1 = 0, beta2 = 0, rest1 = 0, rest2 = 0, epsilon = 0;  // rest1 = 1 - beta1
   // Scratch memory of the kernel, zero before the first launch. saved: FusedLayout::saved_rows rows of
@@ -24,7 +24,7 @@ struct FusedTrainingArguments {
   int pitch = 0;
   float* sums = nullptr;
   float* image_losses = nullptr;
-  unsigned* counter = nullptr;  // of the barrier
+  unsigned* counter = nullptr;  // of the grid barrier
 };
 
 }  // namespace cosmati

@@ -182,8 +182,9 @@ struct ConvolutionTile : FusedBlock<network> {
     }
   }
 
-  // After spread(): adds the gradients of filters and biases over the images to the block's sums, or sets
-  // them. A thread computes a row of taps of some filters; adjacent lanes share the rows of the images.
+  // Call after spread(). Accumulates (with `set`: stores) the filter and bias gradients of the block's
+  // images. A thread computes one row of taps of several filters; adjacent lanes share the rows of the
+  // images.
   COSMATI_DEVICE void filter_gradient(bool set) const {
     constexpr int together = maps % 4 == 0 ? 4 : maps % 3 == 0 ? 3 : maps % 2 == 0 ? 2 : 1;
     constexpr int tasks = maps / together * channels * taps, rows = layer.sum_rows();

@@ -20,7 +20,7 @@ struct LinearTile : FusedBlock<network> {
   COSMATI_DEVICE void forward(float const* values) const {
     constexpr int share = (outputs + warps - 1) / warps, most = 32 / images < 8 ? 32 / images : 8;
     constexpr int rows = share > 4 && most > 4 ? 8 : share > 2 ? 4 : share, sums = rows * images;
-    static_assert(sums <= 32 && (sums & (sums - 1)) == 0, "a lane or several for each sum of a warp");
+    static_assert(sums <= 32 && (sums & (sums - 1)) == 0, "each sum of a warp has one or more lanes");
     int const lane = arch::thread() % 32;
     // The image and row of the sum that distribute_sums() leaves in this lane.
     int const own_image = lane * sums / 32 % images, own_row = lane * sums / 32 / images;

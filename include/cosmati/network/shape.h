@@ -31,9 +31,9 @@ COSMATI_CONSTEXPR int fused_row(int row, int slots) {
 struct FusedLayer {
   int channels = 1, height = 1, width = 1;  // of the input
   int maps = 1;                             // of the output
-  int taps = 0, padding = 0;                // of a row or column of the filter
+  int taps = 0, padding = 0;                // taps per row and column of the filter
   int pool = 1;
-  bool maximum = false;  // of each window; else the mean
+  bool maximum = false;  // pooling takes the maximum of each window; otherwise the mean
   FusedFunction function = FusedFunction::identity;
   int weight = 0, bias = 0;  // elements from the beginning of the network's parameters
   // A fully connected layer of Gaussian units: outputs are the negative squared distances of the input from
@@ -81,13 +81,13 @@ struct FusedLayer {
 };
 
 inline constexpr int max_fused_layers = 8;
-inline constexpr int max_fused_columns = 32;       // of sums, in registers
-inline constexpr int max_fused_positions = 65536;  // of maxima, in 16 bits
+inline constexpr int max_fused_columns = 32;       // a row of sums is kept in registers
+inline constexpr int max_fused_positions = 65536;  // positions of maxima are stored in 16 bits
 
 struct FusedNetwork {
   int layers = 0;
   FusedLayer layer[max_fused_layers] = {};
-  int images = 1;  // computed together by a block
+  int images = 1;  // images that a block computes together
   int threads = 512;
   int blocks = 1;  // resident blocks per multiprocessor
   bool adam = false;

@@ -66,7 +66,7 @@ struct FusedPass : FusedBlock<network> {
     }
   }
 
-  // Loads the images of the batch from `first` on; beyond the batch, its last one.
+  // Loads the images of the batch from `first` on; beyond the batch, loads its last image.
   COSMATI_DEVICE void load_images(FusedTrainingArguments const& p, FusedRow const& row, int first) const {
     constexpr int run = input.width % 4 == 0 ? 4 : 1, runs = input.inputs() / run;
     COSMATI_NO_UNROLL
@@ -147,7 +147,7 @@ struct FusedPass : FusedBlock<network> {
   }
 
   COSMATI_DEVICE static int first_image() { return arch::block_x() * images; }
-  // Computes losses and gradients of this block's images; the first ones are loaded already.
+  // Computes losses and gradients of this block's images; the first ones have already been loaded.
   COSMATI_DEVICE void run(FusedTrainingArguments const& p, FusedRow const& row) const {
     int const own = first_image();
     if (own >= p.size) return;
@@ -190,7 +190,7 @@ fused_training_kernel(COSMATI_PARAMETER FusedTrainingArguments params) {
   constexpr FusedNetwork network = Traits::network;
   FusedPass<network> const pass{{&arch::shared_storage<float>()}};
   bool const has_images = pass.first_image() < params.size;
-  // The last warp of the grid has the fewest parameters.
+  // The last warp of the grid, which updates the fewest parameters, reports the loss.
   bool const has_loss =
       arch::block_x() == arch::grid_x() - 1 && arch::thread() / 32 == network.threads / 32 - 1;
   pass.clear();

@@ -42,16 +42,17 @@ struct FusedParameter {
 template <FusedNetwork network>
 struct FusedUpdate {
   static constexpr FusedLayout at = layout_of(network);
-  static constexpr int groups = 32 / fused_lanes;  // of a warp
-  static constexpr int tile_inputs = 8;            // inputs of a tile
-  // A warp updates a pair of groups. A group has four parameters of the convolutions, or 4 outputs x 8 inputs
-  // of a fully connected layer's weights, or 4 of its biases.
+  static constexpr int groups = 32 / fused_lanes;  // per warp
+  static constexpr int tile_inputs = 8;            // inputs per tile A warp updates a pair of groups. A group
+                                                   // has four parameters of the convolutions, or 4 outputs x
+                                                   // 8 inputs of a fully connected layer's weights, or 4 of
+                                                   // its biases.
   static constexpr int pairs_of_sums = (at.all_sums / 4 + groups - 1) / groups;
-  static COSMATI_CONSTEXPR int columns(int i) {  // the last: biases
+  static COSMATI_CONSTEXPR int columns(int i) {  // the last column is the biases
     return (network.layer[i].inputs() + tile_inputs - 1) / tile_inputs + (network.layer[i].gaussian ? 0 : 1);
   }
   static COSMATI_CONSTEXPR int tiles(int i) { return (network.layer[i].maps + 3) / 4 * columns(i); }
-  static COSMATI_CONSTEXPR int end_of_pairs(int i) {  // of the layers up to i
+  static COSMATI_CONSTEXPR int end_of_pairs(int i) {  // number of pairs up to and including layer i
     int pairs = pairs_of_sums;
     for (int j = 0; j <= i; ++j)
       if (!network.layer[j].is_convolution()) pairs += (tiles(j) + groups - 1) / groups;
@@ -89,7 +90,7 @@ struct FusedUpdate {
 
   COSMATI_DEVICE static void update_convolutions(FusedTrainingArguments const& p, FusedNumbers const& now,
                                                  int quad, int lane) {
-    int const blocks = (p.size + network.images - 1) / network.images;  // the others had no image
+    int const blocks = (p.size + network.images - 1) / network.images;  // the other blocks had no images
     int const last = blocks < arch::grid_x() ? blocks : arch::grid_x();
     constexpr int all = at.all_sums;
     bool const exists = 4 * quad < all;

@@ -7,8 +7,8 @@ namespace cosmati {
 
 // exact: factors are multiplied as they are. bf16x3, bf16x6, bf16x9: a plan may split f32 factors into up to
 // three bf16 numbers, multiply the three, six or nine largest pairs on tensor cores, and add the products in
-// f32 (docs/decisions/0041-bf16-products.md). It is permission, not an obligation: kernels that multiply f32
-// exactly remain candidates.
+// f32 (docs/decisions/0041-bf16-products.md). This is a permission, not a requirement: kernels that multiply
+// f32 exactly remain candidates.
 enum class ComputeMode : unsigned char { exact, bf16x3, bf16x6, bf16x9 };
 inline constexpr int compute_mode_count = 4;
 
@@ -28,8 +28,8 @@ constexpr int products_of(ComputeMode mode) {
   return products[static_cast<int>(mode)];
 }
 
-// The largest error of a product computed by bf16 products, relative to the product, for factors of at least
-// 2^-110 (derived in the decision). bf16x9 is exact.
+// The largest relative error of a product computed from bf16 products, for factors of at least 2^-110
+// (derived in the decision). bf16x9 is exact.
 constexpr double largest_product_error(ComputeMode mode) {
   switch (mode) {
     case ComputeMode::bf16x3: return 3.1 * power_of_two(-16);

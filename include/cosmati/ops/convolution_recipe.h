@@ -14,8 +14,8 @@
 namespace cosmati {
 
 // Convolution algorithms: kernels of include/cosmati/conv/; `gemm`, a kernel of include/cosmati/gemm/;
-// image_slices, which applies another one to some images at a time; and depth_taps, which applies others to
-// the planes of volumes.
+// image_slices, which applies another algorithm to a few images at a time; and depth_taps, which applies
+// other algorithms to the planes of volumes.
 enum class ConvolutionAlgorithm : unsigned char {
   implicit_gemm,
   direct,
@@ -50,7 +50,7 @@ struct UnrollRecipe {
 // them (cosmati/conv/packing.h). With rows > 0 a position of the packed image holds that many rows, `place`
 // elements including padding, and the taps of a row become channels of one window.
 struct PackRecipe {
-  bool image = false, other = false;  // the operand with windows, and the other one
+  bool image = false, other = false;  // whether the operand with windows is packed, and the other operand
   int rows = 0, place = 0;
   std::size_t of_image = 0, of_other = 0,
               end = 0;  // offsets in the workspace in bytes, after the product's own
@@ -60,7 +60,7 @@ struct PackRecipe {
 // The recipe of direct_tiled (cosmati/conv/direct_tiled.h), except for filter gradients.
 struct DirectTiledRecipe {
   DirectTile tile;
-  int images = 1, channels = 1;  // of a block: images, and their channels in shared memory at a time
+  int images = 1, channels = 1;  // per block: images, and channels in shared memory at a time
   KnownAxis rows;
   int shared_bytes = 0;
   friend bool operator==(DirectTiledRecipe const&, DirectTiledRecipe const&) = default;
@@ -68,10 +68,10 @@ struct DirectTiledRecipe {
 
 // The recipe of direct_tiled for filter gradients (cosmati/conv/wgrad_direct.h).
 struct WgradDirectRecipe {
-  int images = 1, rows = 1;         // of a pass
+  int images = 1, rows = 1;         // per pass
   int filters = 1;                  // per block
   int run = 1, thread_filters = 1;  // per thread: outputs of a row, and filters
-  int blocks = 1;                   // that share the passes
+  int blocks = 1;                   // blocks that share the passes
   int log2_threads = 5;             // per block
   KnownAxis columns;
   int shared_bytes = 0;
@@ -100,7 +100,7 @@ struct DepthwiseFilterRecipe {
 // The recipe of depthwise_rows (cosmati/conv/depthwise_rows.h), except for filter gradients.
 struct DepthwiseRowsRecipe {
   DepthwiseRowsShape shape;
-  int store_width = 1;     // contiguous channels of a store
+  int store_width = 1;     // contiguous channels per store
   int groups_of_part = 1;  // groups of rows of results per thread
   friend bool operator==(DepthwiseRowsRecipe const&, DepthwiseRowsRecipe const&) = default;
 };
@@ -109,7 +109,7 @@ struct DepthwiseRowsRecipe {
 struct DepthwiseRowsFilterRecipe {
   DepthwiseRowsShape shape;
   bool ragged = false;       // the last run of a row is shorter
-  int lanes = 1, slots = 1;  // of a block: vectors of channels by items
+  int lanes = 1, slots = 1;  // per block: vectors of channels by items
   int groups_of_part = 1;    // rows of dy per item
   int parts = 1;             // blocks that share the items of a tile of channels
   int shared_bytes = 0;
@@ -120,10 +120,10 @@ struct DepthwiseRowsFilterRecipe {
 // number of images at a time.
 struct WinogradRecipe {
   int tile = 0;                     // outputs on a side: 2 or 4; 0: another algorithm
-  DataType type = DataType::f32;    // of the transformed image and filters
-  bool image_channels_last = true;  // channels are contiguous in the transformed image, otherwise tiles
-  bool image_together = false;      // and are read together
-  bool filter_inputs_last = true;   // of the transformed filters' channels
+  DataType type = DataType::f32;    // type of the transformed image and filters
+  bool image_channels_last = true;  // in the transformed image, channels are contiguous, otherwise tiles
+  bool image_together = false;      // a thread loads several channels as one vector
+  bool filter_inputs_last = true;   // input channels are contiguous in the transformed filters
   WinogradRun run = WinogradRun::channels;
   Index slice = 0;  // images per slice
   // Offsets in the workspace in bytes, after the product's own part.
@@ -166,11 +166,12 @@ struct WgradTapsRecipe {
   friend bool operator==(WgradTapsRecipe const&, WgradTapsRecipe const&) = default;
 };
 
-// The recipe of image_slices: one convolution after another, for a number of images at a time; of depth_taps,
-// with images = 0: one after another, for each tap along the depth; of channels_last, with images = 0: one.
+// The recipe of algorithms that run other convolutions. image_slices: one after another, each on `images`
+// images. With images = 0, depth_taps: one after another, one per tap along the depth; channels_last: a
+// single one.
 struct SlicesRecipe {
   Index images = 0;
-  std::optional<double> max_error;  // of the slices' plans
+  std::optional<double> max_error;  // of the plans of the slices
   friend bool operator==(SlicesRecipe const&, SlicesRecipe const&) = default;
 };
 
@@ -181,14 +182,14 @@ struct ConvolutionRecipe {
   GemmRecipe product;
   // Each step of the main loop covers one tap and block_k channels (cosmati/conv/window_source.h).
   bool stepwise = false;
-  int launches = 1;  // for a strided data gradient: one launch for all phases, or one for each
-  // What only this algorithm has; nothing for direct, gemm, and implicit_gemm except by warp_specialized.
+  int launches = 1;  // for a strided data gradient: one for all phases, or one per phase The algorithm's own
+                     // parameters; none for direct, gemm, and implicit_gemm unless by warp_specialized.
   std::variant<std::monostate, PackRecipe, UnrollRecipe, DirectTiledRecipe, WgradDirectRecipe,
                DepthwiseRecipe, DepthwiseFilterRecipe, DepthwiseRowsRecipe, DepthwiseRowsFilterRecipe,
                DgradSmallCRecipe, WinogradRecipe, FftRecipe, SlicesRecipe, WgradTapsRecipe>
       own;
   std::size_t bias_bytes =
-      0;  // at the end of the workspace: for the bias gradient, alone or with the filter's
+      0;  // at the end of the workspace, for the bias gradient (alone or with the filter gradient)
 
   // The workspace that the kernels themselves use, in bytes.
   std::size_t product_workspace() const {

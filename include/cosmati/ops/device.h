@@ -13,7 +13,7 @@ enum class Backend : unsigned char { cuda, cpu, emulator, reference };
 char const* name_of(Backend backend);
 Backend parse_backend(std::string const& name);  // throws Error(bad_request) listing the valid names
 
-// The properties of a GPU that plans depend on. Rates are in operations per clock and multiprocessor.
+// The properties of a GPU that plans depend on. Rates are per clock and multiprocessor.
 struct Gpu {
   std::string name;
   int ordinal = 0;           // device number on this machine
@@ -28,7 +28,7 @@ struct Gpu {
   long long memory_bytes = 0;
   double clock_hertz = 0;
   double memory_bytes_per_second = 0;
-  int fma_f32 = 128, fma_f64 = 64, fma_half2 = 128, dp4a = 64;  // instructions of one lane
+  int fma_f32 = 128, fma_f64 = 64, fma_half2 = 128, dp4a = 64;  // FMA lanes
   std::string cufft_failure = {};                               // why cuFFT cannot be used; empty if it can
 };
 
@@ -42,7 +42,7 @@ struct Device {
   bool avx2 = false;         // with FMA
   bool avx512 = false;       // F, BW, DQ, VL
   bool avx512_bf16 = false;  // products of bf16 without conversion
-  bool avx512_vnni = false;  // products of 8-bit integers without saturation in between
+  bool avx512_vnni = false;  // products of 8-bit integers without intermediate saturation
   bool onednn = false;       // the module that links oneDNN can be loaded
   bool openblas = false;     // OpenBLAS can be loaded
   // Data cache sizes of the host in bytes: L1 and L2 of one core, L3 of all cores that share it. 0 if

@@ -12,7 +12,7 @@ namespace cosmati {
 // name[indices] one of an operand, which is broadcast along the indices that it does not name. Stores are
 // additional outputs with the shape of y. y and stores may be x.
 //   relu((acc - mean[c]) * scale[c] + bias[c]) + residual[n, c, h, w]
-// Computed in f32, in f64 if a tensor is f64 or s32. There is no `c` beside the index.
+// Computed in f32, in f64 if a tensor is f64 or s32. `c` is only an index.
 struct ElementwiseProblem {
   TensorDescription x;
   TensorDescription y;

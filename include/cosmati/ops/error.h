@@ -1,4 +1,4 @@
-// The exception type of the host API: a code for programs, and a sentence with values for people.
+// The exception type of the host API: an error code, and a sentence with the values for the user.
 #pragma once
 #include "cosmati/core/cxx20.h"
 

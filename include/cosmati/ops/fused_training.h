@@ -12,7 +12,7 @@
 namespace cosmati {
 
 struct FusedPlan {
-  FusedNetwork network;  // with the images and threads of a block
+  FusedNetwork network;  // including images and threads per block
   OptimizerProblem optimizer;
   Device device;
   Index batch = 0;
@@ -22,12 +22,13 @@ struct FusedPlan {
   std::string text() const;  // the choice or the refusal as a sentence
 };
 
-// Chooses how `layers` (a network without the properties of blocks) are trained in batches of `batch` images
-// with sgd and its velocity, or adam. Pure.
+// Plans how to train `layers` (without block properties) in batches of `batch` images with SGD with momentum,
+// or Adam. Pure.
 FusedPlan plan_fused(FusedNetwork const& layers, Index batch, OptimizerProblem const& optimizer,
                      Device const& device);
 
-// A prepared plan with the memory that its kernel needs besides the caller's. One run at a time.
+// A prepared plan with the memory that its kernel needs in addition to the caller's. Supports one run at a
+// time.
 class FusedTraining {
  public:
   // Compiles the kernel, or finds it in the cache. Throws Error(bad_request) if the plan is a refusal.

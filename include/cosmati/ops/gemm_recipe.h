@@ -38,11 +38,11 @@ struct GemmRecipe {
   OperandAccess a, b;
   int result_width = 1;  // elements of d per store
   DataType sum = DataType::f32;
-  int splits = 1;              // split-K: parts of k
-  int streamed = 0;            // stream-K: number of leading tiles whose steps are divided into equal ranges,
-  int stream_blocks = 0;       // one for each of these blocks
-  std::size_t flag_bytes = 0;  // at the beginning of the workspace: the flags of partial sums,
-  std::size_t partial_bytes = 0;  // then the sums
+  int splits = 1;         // split-K: parts of k
+  int streamed = 0;       // stream-K: number of leading tiles whose k steps are divided into equal ranges
+  int stream_blocks = 0;  // stream-K: number of blocks that share the streamed tiles
+  std::size_t flag_bytes = 0;     // size of the partial-sum flags, at offset 0 of the workspace
+  std::size_t partial_bytes = 0;  // size of the partial sums, after the flags
   RepackRecipe repack_a, repack_b;
   // For matrices given by pointers: size and offset of the tensor maps that a kernel writes into the
   // workspace; 0 if none.
@@ -53,7 +53,7 @@ struct GemmRecipe {
 
 // "large 128x128x8, warp 32x64, thread 8x8, 2 stages, ...".
 std::string to_string(GemmRecipe const& recipe);
-// "large 128x128x8": the beginning of that.
+// "large 128x128x8": its first part.
 std::string policy_text(GemmRecipe const& recipe);
 
 }  // namespace cosmati

@@ -56,10 +56,10 @@ struct Considered {
   // outputs, for random inputs of mean 0, before rounding to the output type. 0 if not stated.
   double expected_error = 0;
   std::string note = {};  // the line of a tuning file that the recipe came from, or why it was ignored
-  std::vector<RecipeTerm> terms = {};  // of the recipe; empty for a refusal
+  std::vector<RecipeTerm> terms = {};  // used in the recipe; empty for a refusal
 };
 
-// The recipe of a plan; specialized for problems whose kernels are generated.
+// The type of a plan's recipe; specialized for problems whose kernels are generated.
 template <class Problem>
 struct RecipeOf {
   struct type {
@@ -106,7 +106,7 @@ struct Offer {
   std::size_t workspace_bytes = 0;
   double predicted_seconds = 0;
   typename RecipeOf<Problem>::type recipe = {};
-  std::string text = {};      // the recipe, for people
+  std::string text = {};      // the recipe in readable form
   std::string note = {};      // Considered::note
   double expected_error = 0;  // Considered::expected_error
   bool measured = false;  // the recipe came from PlanOptions::tuning and takes precedence over predictions

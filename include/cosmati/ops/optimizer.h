@@ -66,7 +66,7 @@ struct StepNumbers {
 StepNumbers step_numbers(OptimizerProblem const& problem, double rate, long long step);
 // The numbers of a step whose arguments are in host memory.
 StepNumbers step_numbers(OptimizerProblem const& problem, OptimizerProblem::Arguments const& arguments);
-// Returns the factor for the gradients of such a run, or nothing if the step is skipped.
+// Returns the factor for the gradients of such a run, or nullopt if the step is skipped.
 std::optional<double> gradient_factor(OptimizerProblem const& problem,
                                       OptimizerProblem::Arguments const& arguments);
 

@@ -1,4 +1,4 @@
-// What a caller asks of kernels with policies: a named policy, single fields, or both.
+// A caller's request to kernels with policies: a named policy, individual fields, or both.
 #pragma once
 #include <optional>
 #include <string>
@@ -11,7 +11,7 @@ namespace cosmati {
 // How an operand reaches wgmma: copied into the workspace first, through registers, or loaded by threads.
 enum class OperandKind : unsigned char { repacked, registers, threads };
 
-// Fields that are not given are chosen by the planner. Fields change the named policy.
+// The planner chooses unspecified fields. Fields override those of the named policy.
 struct PolicyRequest {
   PolicyRequest() = default;
   // Parses a list such as "large", "block_m=64,thread_m=4" or "large,stages=5". Whether a name exists depends
@@ -19,8 +19,8 @@ struct PolicyRequest {
   PolicyRequest(std::string list);
   PolicyRequest(char const* list) : PolicyRequest(std::string(list)) {}
 
-  std::string text;                // the list as it was given, for messages
-  std::vector<std::string> names;  // "large"; the last one counts
+  std::string text;                // the list as passed, for messages
+  std::vector<std::string> names;  // "large"; the last one takes effect
   std::optional<int> block_m, block_n, block_k, warp_m, warp_n, thread_m, thread_n;  // see GemmPolicy
   std::optional<int> stages, blocks, raster_width, cluster_m, cluster_n, cluster_k;
   std::optional<Raster> raster;
@@ -28,15 +28,14 @@ struct PolicyRequest {
   std::optional<Multiply> multiply;
   std::optional<bool> ping_pong;
   std::optional<Partition> partition;
-  std::optional<OperandKind> operands;  // of the warp_specialized main loop
-  std::optional<MainLoop> main_loop;    // of a convolution's product
-  std::optional<int> tile;              // of winograd: 2 or 4
-  std::optional<int> extent;            // of fft: the largest extent of a transform
+  std::optional<OperandKind> operands;  // for the warp_specialized main loop
+  std::optional<MainLoop> main_loop;    // for the product of a convolution
+  std::optional<int> tile;              // for winograd: 2 or 4
+  std::optional<int> extent;            // for fft: the maximum extent of a transform
   static constexpr int max_extent = 4096;
 
-  bool empty() const;  // nothing is asked for
-  // "does not take a policy; --policy large was requested", the refusal of a kernel without policies; empty
-  // if nothing is requested.
+  bool empty() const;  // nothing is requested "does not take a policy; --policy large was requested", the
+                       // refusal of a kernel without policies; empty if nothing is requested.
   std::string refusal() const;
   friend bool operator==(PolicyRequest const&, PolicyRequest const&) = default;
 };

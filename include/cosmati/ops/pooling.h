@@ -18,10 +18,9 @@ PoolingMode parse_pooling_mode(std::string const& name);  // throws Error(bad_re
 //   average_with_padding: the sum divided by the number of taps that lie in the padded image
 // backward distributes dy to dx: to the maximum, or evenly to the taps. dx is overwritten, not added to.
 // indices (optional, max only): s32: h*W + w of the maximum within its image plane; u8: r*S + s within its
-// window. Backward uses the indices if they are given, else x.
-// In three dimensions, x is (N, C, D, H, W), y is (N, C, O, P, Q), and windows have taps (t, r, s) with
-// d = o*depth.stride + t*depth.dilation - depth.pad_begin; indices are then (d*H + h)*W + w or
-// (t*R + r)*S + s.
+// window. Backward uses the indices if present, otherwise x. In three dimensions, x is (N, C, D, H, W), y is
+// (N, C, O, P, Q), and windows have taps (t, r, s) with d = o*depth.stride + t*depth.dilation -
+// depth.pad_begin; indices are then (d*H + h)*W + w or (t*R + r)*S + s.
 struct PoolingProblem {
   Direction direction = Direction::forward;
   PoolingMode mode = PoolingMode::max;

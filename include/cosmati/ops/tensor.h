@@ -24,7 +24,7 @@ struct TensorDescription {
   bool present() const { return layout.rank() > 0; }
   Shape const& shape() const { return layout.shape; }
   Index extent(int dimension) const { return layout.extent(dimension); }
-  // Bytes from the first to past the last element.
+  // Bytes from the start of the first element to the end of the last.
   Index bytes() const { return layout.span() * size_of(type); }
   // Comparison ignores the alignment.
   friend bool operator==(TensorDescription const& x, TensorDescription const& y) {

@@ -17,15 +17,15 @@ struct TuningLine {
   std::string problems;
   std::string gpu;             // tuning_name() of the GPU; for a host, the properties that plans depend on
   std::string kernel;          // "multistage"
-  std::string policy;          // every field, as in --policy; empty: the line names only the kernel
+  std::string policy;          // all fields, as in --policy; empty: the line names only the kernel
   int splits = 1;              // parts of k
   std::string measured = {};   // the measured problem of the class: "4096x4096x4096x1"
   double seconds = 0;          // measured time with this choice
   double planned_seconds = 0;  // measured time of the plan without this line, interleaved with it
-  std::string driver = {}, version = {};  // of the GPU, of this library
+  std::string driver = {}, version = {};  // versions of the GPU driver and of this library
   std::string time = {};                  // "2026-01-31T23:59:59Z"
   std::string origin = {};                // "tuning.txt, line 3"; not written
-  std::string recipe = {};                // without a policy: how the kernel ran, for people
+  std::string recipe = {};                // without a policy: the kernel's parameters in readable form
 };
 
 // Identifies a GPU: name, compute capability, multiprocessors. A described GPU has the same name.

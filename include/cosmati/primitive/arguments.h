@@ -30,10 +30,11 @@ struct PrimitivePolicy {
   int cached = 0;              // runs of a row that a thread keeps in registers; 0: it reads them twice
   bool packed = false;         // a row is kept in the type of the input
   int operation = 0;           // Combine, RowOperation or WindowOperation
-  int indices = 0;             // of maximum pooling: 0 none, 1 positions in the image, 2 taps of the window
+  int indices = 0;             // indices of maximum pooling: 0: none, 1: positions in the image, 2: taps of
+                               // the window
   int columns_axis = 0;        // axis of a window's columns; the rows are the next axis
   int cluster = 1;             // blocks that share a row
-  bool whole = false;          // all runs are complete
+  bool whole = false;          // all runs are full
   bool backwards = false;      // start with the last positions, which the previous pass read last
   WindowPolicy window = {};
   unsigned fixed = 0;  // bit i: input i is the same in all runs of a thread
@@ -66,7 +67,7 @@ struct PrimitiveParameters {
   unsigned positions = 0;       // the product of the result axes
   unsigned terms = 0;           // the product of the term axes
   unsigned terms_of_split = 0;  // terms per block along y of the grid
-  Index split_stride = 0;       // between the outputs of such blocks
+  Index split_stride = 0;       // elements between the outputs of such blocks
   Index run_extent = 0;         // elements along the axis of the runs
   PrimitiveTensor tensor[primitive_inputs + primitive_outputs];
   double scalar[primitive_scalars] = {};

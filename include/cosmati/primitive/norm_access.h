@@ -37,8 +37,7 @@ struct NormAccess {
   COSMATI_DEVICE Place place_of(unsigned run) const {
     return Place(params.axis + policy.kept, policy.terms, run);
   }
-  // The place of a run, or of the last one if it does not exist: loads without branches are all in flight at
-  // once.
+  // The position of a run, clamped to the last one: without branches, all loads are in flight at once.
   COSMATI_DEVICE Place place_near(unsigned run) const {
     return place_of(run < params.terms ? run : params.terms - 1);
   }
@@ -52,7 +51,7 @@ struct NormAccess {
     PrimitiveTensor const& tensor = params.tensor[i];
     Input<i>::template fetch<width>(params, tensor, ContiguousRange{offset(tensor, row, place), count}, to);
   }
-  // Loads the input whose number depends on the operation.
+  // Loads the input whose index depends on the operation.
   template <int i = 0>
   COSMATI_DEVICE void read_at(int number, Place const& row, Place const& place, int count,
                               Real (&to)[width]) const {

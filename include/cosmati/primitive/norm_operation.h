@@ -14,8 +14,8 @@ struct NormOperation {
   static constexpr int sums_weight = 512, sums_bias = 1024;
 };
 
-// The resident blocks per multiprocessor of a gradient that also sums those of weight and bias. A thread has
-// two sums for each of its columns, of which there are at most norm_gradient_columns.
+// Resident blocks per multiprocessor for a gradient that also sums the gradients of weight and bias. A thread
+// has two sums for each of its columns, of which there are at most norm_gradient_columns.
 inline constexpr int norm_gradient_columns = 16;
 COSMATI_CONSTEXPR int norm_gradient_blocks(int threads, int columns) {
   return (columns <= 8 ? 1024 : 512) / threads;

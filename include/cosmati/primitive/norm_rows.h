@@ -18,7 +18,7 @@ struct NormKernel : NormAccess<Traits> {
   using Raw = typename Access::template Raw<i>;
   static constexpr int width = Traits::width, cached = Traits::cached;
   static constexpr int loaded = cached > 0 ? cached : Traits::unroll;
-  // Elements of 16 bits that a thread keeps: of x, for gradients of dy as well. With 32 of them, three blocks
+  // 16-bit elements that a thread keeps: those of x and, for gradients, of dy. With 32 of them, three blocks
   // fit on a multiprocessor.
   static constexpr int kept_elements =
       width * cached * ((Traits::operation & NormOperation::gradient) != 0 ? 2 : 1);
@@ -218,7 +218,7 @@ struct NormKernel : NormAccess<Traits> {
 
   COSMATI_DEVICE Real normalized(int u, int e) const { return (value[0][u][e] - mean) * inverse; }
 
-  // sum: of g, and of g * u
+  // sums of g and of g * u
   COSMATI_DEVICE void add_gradients(Real (&sum)[2]) const {
     Real sums[width] = {}, with_u[width] = {};
     COSMATI_UNROLL

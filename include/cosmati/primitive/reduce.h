@@ -148,7 +148,7 @@ COSMATI_DEVICE void reduce_runs(PrimitiveParameters const& params, Team const& t
   using Real = typename Traits::Real;
   constexpr int width = Traits::width, results = results_of<Traits>, unroll = Traits::unroll;
   constexpr int from_function = Traits::Function::outputs;
-  constexpr int elements = width / results;  // of a run, for each result
+  constexpr int elements = width / results;  // elements of a run per result
   PrimitivePolicy const policy = Traits::policy(params);
   auto const members = static_cast<unsigned>(team.along);
   RawInputs<Traits> raw[unroll];

@@ -12,7 +12,7 @@ namespace cosmati {
 COSMATI_CONSTEXPR int imin(int a, int b) { return a < b ? a : b; }
 COSMATI_CONSTEXPR int imax(int a, int b) { return a > b ? a : b; }
 
-// How a tile is divided into items, which a thread moves one at a time: `runs` runs of `width` contiguous
+// The division of a tile into items, which a thread moves one at a time: `runs` runs of `width` contiguous
 // elements that cover item_depth depths by item_outer outer positions; pack_depth depths form a pack.
 struct ItemShape {
   int width, runs, item_depth, item_outer;

@@ -48,7 +48,7 @@ class ShiftedRun {
     COSMATI_UNROLL
     for (int i = 0; i < 4; ++i) {
       Address const both = word[i] | static_cast<Address>(word[i + 1]) << 32;
-      int const bits = (valid * size - 4 * i) * 8;  // of this word that exist
+      int const bits = (valid * size - 4 * i) * 8;  // valid bits of this word
       unsigned const mask = bits >= 32 ? ~0u : bits <= 0 ? 0u : ~(~0u << bits);
       result[i] = static_cast<unsigned>(both >> (shift_ & 3) * 8) & mask;
     }

@@ -13,8 +13,8 @@ COSMATI_CONSTEXPR Swizzle swizzle_of(int row_bytes) {
                            : Swizzle::none;
 }
 
-// How a tile of (depth, outer) is divided into boxes. It may be loaded in `slices` by as many blocks of a
-// cluster.
+// How a tile of (depth, outer) is divided into boxes. `slices` blocks of a cluster may each load one slice of
+// it.
 struct TensorBox {
   int row;          // contiguous elements of a box: at most 128 bytes
   int rows;         // rows of a box in shared memory
@@ -56,7 +56,8 @@ COSMATI_CONSTEXPR int part_of_row(int warp_n, int element_bytes) {
 
 COSMATI_CONSTEXPR TensorStore tensor_store(int warp_m, int warp_n, int warps, int element_bytes,
                                            int stage_bytes, int blocks) {
-  int const block_bytes = 228 * 1024 / blocks - 2048;  // shared memory, less the system's part and barriers
+  int const block_bytes = 228 * 1024 / blocks - 2048;  // shared memory minus the system's part and the
+                                                       // barriers
   int const columns = part_of_row(warp_n, element_bytes);
   int const boxes_n = warp_n / columns, boxes = warp_m / tensor_store_rows * boxes_n;
   int const box_bytes = warps * tensor_store_rows * columns * element_bytes;

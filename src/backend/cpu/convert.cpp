@@ -12,7 +12,8 @@ namespace {
 
 constexpr Index chunk = 512;           // elements
 constexpr Index tile = 32;             // rows and columns of a transposed block
-constexpr Index small_work = 1 << 14;  // elements processed in the time needed to start a second thread
+constexpr Index small_work = 1 << 14;  // number of elements converted in the time it takes to start a second
+                                       // thread
 
 // True if float represents every value of `type` exactly.
 bool fits_float(DataType type) { return type != DataType::f64 && type != DataType::s32; }

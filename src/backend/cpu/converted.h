@@ -25,7 +25,7 @@ struct Conversion {
     first_slowest,  // for stacks of matrices
     row_major,
   };
-  DataType type;  // of numbers; labels and indices keep their type
+  DataType type;  // type of numbers; labels and indices keep theirs
   Order order = Order::as_in_memory;
 };
 

@@ -22,8 +22,8 @@ inline LrnExponent lrn_exponent(double beta) {
   void lrn_squares(Real const* x, Real* squares, Index count);                                               \
   /* sums[i] = sum of values[i + j * step] over j in [0, terms) */                                           \
   void lrn_window_sums(Real const* values, Index step, Index terms, Real* sums, Index count);                \
-  /* bases[i] = k + factor * sums[i]; false if one of them is beyond what float holds well: not between      \
-     1e-30 and 1e37, or NaN */                                                                               \
+  /* bases[i] = k + factor * sums[i]; false if one of them is outside the safe range of float,               \
+     1e-30 to 1e37, or NaN */                                                                                \
   bool lrn_bases(Real const* sums, Real k, Real factor, Real* bases, Index count);                           \
   /* powers[i] = bases[i]^-beta; the exponent is not `any` */                                                \
   void lrn_powers(LrnExponent exponent, Real const* bases, Real* powers, Index count);                       \

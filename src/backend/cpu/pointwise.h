@@ -51,7 +51,7 @@ class Pointwise {
 Layout spread_operand(Epilogue const& epilogue, std::size_t i, Shape const& shape,
                       std::span<std::string_view const> indices);
 
-// The epilogue of a product: operands with the shape of the result, the accumulator as given.
+// The epilogue of a product, with operands broadcast to the shape of the result.
 PointwiseProblem epilogue_pointwise(Epilogue const& epilogue, std::span<std::string_view const> indices,
                                     TensorDescription const& accumulator, TensorDescription const& source,
                                     TensorDescription const& result, bool in_double);

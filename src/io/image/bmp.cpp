@@ -60,10 +60,10 @@ class Decoder {
     bits_ = u16_at(28);
     compression_ = u32_at(30);
     if (header_bytes_ < information_bytes || header_bytes_ > file_.size() - file_header_bytes)
-      bad_file(name_,
-               fmt::format(
-                   "has a BMP information header of {} bytes; valid values: 40 or more that the file holds",
-                   header_bytes_));
+      bad_file(
+          name_,
+          fmt::format("has a BMP information header of {} bytes; valid values: 40 to the rest of the file",
+                      header_bytes_));
     top_down_ = height_ < 0;
     if (top_down_) height_ = -height_;
     check_image_extents(width_, height_, name_);
@@ -102,8 +102,9 @@ class Decoder {
     std::size_t const used = u32_at(46);
     colors_ = used == 0 ? most : used;
     if (colors_ > most || colors_ * 4 > data_at_ - at)
-      bad_file(name_, fmt::format("has a palette of {} colors; the limit is {} that fit before the pixels",
-                                  colors_, most));
+      bad_file(name_,
+               fmt::format("has a palette of {} colors; valid values: up to {} that fit before the pixels",
+                           colors_, most));
     for (std::size_t i = 0; i < colors_; ++i) {
       palette_[i] = color_at(at + 4 * i);
       gray_ = gray_ && palette_[i].red == palette_[i].green && palette_[i].red == palette_[i].blue;

@@ -10,7 +10,7 @@
 
 namespace cosmati::plan {
 
-// (batch, m, n): (group, pixel, channel) or (image, pixel, channel); for the filter gradient (group, k, c).
+// (batch, m, n) is (group, pixel, channel) or (image, pixel, channel); for filter gradients (group, k, c).
 struct PlainGemm {
   GemmProblem problem;
   std::string refusal;  // not empty: why the convolution is not a matrix product
@@ -20,7 +20,7 @@ PlainGemm plain_gemm_problem(ConvolutionProblem const& problem);
 Offer<ConvolutionProblem> plain_gemm(ConvolutionProblem const& problem, Device const& device,
                                      PlanOptions const& options);
 
-// Returns the plan of the product of a convolution's plan for `gemm`.
+// Returns the plan of the GEMM within a convolution's plan for `gemm`.
 Plan<GemmProblem> plan_of_product(Plan<ConvolutionProblem> const& plan);
 
 std::unique_ptr<Kernel<ConvolutionProblem>> prepare_plain_gemm(Plan<ConvolutionProblem> const& plan);

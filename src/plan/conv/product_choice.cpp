@@ -279,7 +279,7 @@ class Search {
     if (!best_.takes(product.predicted_seconds)) return;
     std::string text = fmt::format("{}, {}", name_of(product.policy.main_loop), to_string(product));
     if (recipe.algorithm == ConvolutionAlgorithm::implicit_gemm)
-      text += recipe.stepwise ? ", a tap a step" : ", k indices computed one by one";
+      text += recipe.stepwise ? ", one tap per step" : ", k indices decoded per element";
     if (together) text += fmt::format(", {} phases in one launch", forms_.size());
     if (recipe.launches > 1) text += fmt::format(", {} launches", recipe.launches);
     best_.take({{}, workspace, product.predicted_seconds, recipe, std::move(text)});

@@ -29,12 +29,13 @@ bool has_sum_of_parts(GemmProblem const& problem, Multiply multiply);
 // Whether there is a wgmma kernel whose operands are both copied by threads.
 bool has_wgmma_by_threads(DataType type, OperandAccess const& a, OperandAccess const& b);
 
-// Empty, or the types and majors for which there is a warp_specialized kernel with batches by pointers.
+// Returns an empty string if there is a warp_specialized kernel for this batch by pointers, otherwise the
+// supported types and majors.
 std::string pointers_violation(plan::CanonicalGemm const& form);
 
 // Whether there is a kernel for groups of products of these types.
 bool has_group(GemmRecipe const& recipe, DataType a, DataType b);
-// Empty, or the types and majors for which there is a kernel for groups.
+// Returns an empty string if there is a kernel for this group, otherwise the supported types and majors.
 std::string group_violation(GemmRecipe const& recipe, plan::GroupForm const& group);
 
 // Whether there are tensor-core and SIMT kernels for these types, possibly for operands that are widened

@@ -1,6 +1,6 @@
-// Matrix products of f32 by products of bf16 pieces of their factors (docs/decisions/0041-bf16-products.md):
-// a pass writes the pieces of both operands to the workspace, then one product of bf16 matrices with a k
-// that is three, six or nine times as long computes the sum.
+// f32 matrix products computed from bf16 pieces of their factors (docs/decisions/0041-bf16-products.md): a
+// pass writes the pieces of both operands to the workspace, then a single bf16 matrix product whose k is
+// three, six or nine times as long computes the sum.
 #pragma once
 #include "cosmati/gemm/repack_arguments.h"
 #include "src/plan/gemm/canonical.h"
@@ -8,17 +8,17 @@
 
 namespace cosmati::plan {
 
-// The candidate of problems whose ComputeMode permits it. It takes the better of the tensor-core main loops.
+// The candidate for problems whose ComputeMode permits it. It uses the faster of the tensor-core main loops.
 Candidate<GemmProblem> bf16_products_candidate();
 
-// Whether a plan of the problem computes it by products of pieces: tensor cores do not multiply f32.
+// Whether a plan of the problem computes it from bf16 pieces: tensor cores do not multiply f32.
 bool multiplies_pieces(GemmProblem const& problem, GemmRecipe const& recipe);
 
 // Returns the product of the pieces: a and b are K-major in the workspace; c, d and the epilogue are those of
 // `problem`.
 GemmProblem product_of_pieces(GemmProblem const& problem);
 
-// The expected error of this recipe: that of the products, and that of their sums.
+// Returns the expected error of this recipe: rounding of the products plus rounding of their sums.
 double pieces_error(GemmProblem const& problem, GemmRecipe const& recipe);
 
 struct PiecesTraits {

@@ -1,17 +1,17 @@
-// The fused networks of the emulator's catalogue.
+// The fused networks in the emulator's catalogue.
 #pragma once
 #include "cosmati/network/shape.h"
 
 namespace cosmati::plan {
 
-// The properties of a block in the emulator, where threads are slow and images few.
+// Images and threads per block in the emulator, where threads are slow and batches small.
 inline constexpr int emulated_fused_images = 2, emulated_fused_threads = 64;
 
 constexpr FusedNetwork with_parameters(FusedNetwork network, bool adam) {
   network.images = emulated_fused_images;
   network.threads = emulated_fused_threads;
   network.adam = adam;
-  // As Parameters::allocate() places them.
+  // The same layout as Parameters::allocate().
   int end = 0;
   auto const take = [&](int count) {
     int const begin = end;

@@ -10,8 +10,8 @@ inline constexpr int fft_side = 32;  // side of a tile: planes, and positions or
 // Positions per block of the kernels that read tensors or write results; other blocks process one tile.
 inline constexpr int fft_positions = 4 * fft_side;
 
-// Returns the dynamic shared memory of a block whose tile has `numbers` real numbers of `real_bytes` per
-// position.
+// Returns the dynamic shared memory of a block whose tile has `numbers` real numbers of `real_bytes` bytes
+// per position.
 COSMATI_CONSTEXPR int fft_shared_bytes(int real_bytes, int numbers) {
   constexpr int start_bytes = 24;  // bytes of a plane's start
   return fft_side * (start_bytes + numbers * (fft_side + 1) * real_bytes);
@@ -41,7 +41,7 @@ struct FftAxis {
   Index stride = 0;  // elements between coordinates
 };
 
-// `stride` of a digit leads to the tensor's image or channel; `down` and `right` are offsets along its rows
+// `stride` of a digit selects the tensor's image or channel; `down` and `right` are offsets along its rows
 // and columns.
 struct FftPlanesParameters {
   FftChunk chunk;
@@ -70,15 +70,15 @@ struct FftProductParameters {
   void const* filter = nullptr;
 };
 
-// `stride` of the outer digits leads to the pixel's number, m or n of the result; `down` and `right` are in
-// outputs. The depth is the number of the other index.
+// `stride` of the outer digits determines the pixel's index, m or n of the result; `down` and `right` are in
+// outputs. The depth is the other index.
 template <class Epilogue, class Destination>
 struct FftResultParameters {
   FftChunk chunk;  // tiles of outputs
   double scale = 1;
   IndexStrides outer;
-  Divisor tile_columns;  // outputs per row of a tile,
-  int tile_outputs = 1;  // and per tile
+  Divisor tile_columns;  // outputs per row of a tile
+  int tile_outputs = 1;  // outputs per tile
   int rows = 1, columns = 1;
   int row_step = 1, column_step = 1;  // positions between outputs
   int first_pixel = 0, row_number = 0, column_number = 0;

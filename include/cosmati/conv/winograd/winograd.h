@@ -13,7 +13,7 @@
 
 namespace cosmati {
 
-// Loads and stores elements of a compile-time type. With width > 1 complete runs are aligned.
+// Loads and stores elements of a compile-time type. With width > 1, full runs are aligned.
 template <class Element>
 struct WinogradElements {
   template <int width>
@@ -99,9 +99,9 @@ winograd_filter_kernel(COSMATI_PARAMETER WinogradFilterParameters params) {
   }
 }
 
-// Transforms tiles of the image: B d B^T, zeros outside. `channels_last`: lines are tiles and places
-// channels, `channels` per thread, loaded as vectors if `together`; otherwise lines are channels and places
-// tiles.
+// Transforms tiles of the image: B d B^T, with zeros outside the image. `channels_last`: lines are tiles and
+// places channels, `channels` per thread, loaded as vectors if `together`; otherwise lines are channels and
+// places tiles.
 template <int tile_, class From_, class To_, bool channels_last_, int channels_, bool together_>
 struct WinogradImageTraits {
   static_assert(channels_last_ || channels_ == 1);

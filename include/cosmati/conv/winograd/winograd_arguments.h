@@ -28,8 +28,8 @@ struct WinogradFilterParameters {
   WinogradMatrix to;
 };
 
-// Tiles are numbers of three digits: image, and row and column of tiles, in any order. `stride` of a digit
-// leads to the image; `down` and `right` are rows and columns of its outputs.
+// The index of a tile has three digits: image, row of tiles and column of tiles, in any order. `stride` of a
+// digit selects the image; `down` and `right` are rows and columns of its outputs.
 struct WinogradImageParameters {
   void const* image = nullptr;  // element (0, 0) of the slice's first image
   DataType type = DataType::f32;
@@ -40,12 +40,12 @@ struct WinogradImageParameters {
   WinogradMatrix to;
 };
 
-// `stride` of the tiles' digits leads to the pixel's number, m or n of the result.
+// `stride` of the tiles' digits determines the pixel's index, m or n of the result.
 template <class Epilogue, class Destination>
 struct WinogradResultParameters {
   WinogradMatrix from;
   IndexStrides tiles;
-  int first_pixel = 0;  // the number of the slice's first pixel
+  int first_pixel = 0;  // index of the slice's first pixel
   int rows = 0, columns = 0;
   int row_number = 0, column_number = 0;
   Destination d;

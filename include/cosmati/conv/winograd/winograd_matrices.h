@@ -1,7 +1,7 @@
 // The matrices of Winograd's short convolutions F(2, 3) and F(4, 3): with a = tile + 2 values d of an image
 // and 3 taps g, y = A ((G g) * (B d)) are `tile` adjacent outputs, where * multiplies element by element: a
-// products instead of 3 tile. In two dimensions A ((G g G^T) * (B d B^T)) A^T (Winograd 1980; Lavin and Gray
-// 2016, "Fast Algorithms for Convolutional Neural Networks").
+// products instead of 3 * tile. In two dimensions A ((G g G^T) * (B d B^T)) A^T (Winograd 1980; Lavin and
+// Gray 2016, "Fast Algorithms for Convolutional Neural Networks").
 #pragma once
 #include "cosmati/core/config.h"
 

@@ -1,11 +1,11 @@
-// The elements of a result that the last kernel of winograd stores together.
+// The elements of the result that winograd's last kernel stores together.
 #pragma once
 #include "cosmati/core/cxx20.h"
 
 namespace cosmati {
 
-// Contiguous elements of the result's row: channels, if those are n; columns of a tile or single pixels, if
-// pixels are n.
+// Contiguous elements along n: channels, if n is the channel; columns of a tile or single pixels, if n is the
+// pixel.
 enum class WinogradRun : unsigned char { channels, columns, pixel };
 
 }  // namespace cosmati

@@ -14,7 +14,8 @@ namespace {
 using Problem = ConvolutionProblem;
 using epilogue::Op;
 
-constexpr Index products_of_part = 1 << 14;  // for 16 images: takes microseconds; starting a team takes one
+constexpr Index products_of_part = 1 << 14;  // per thread, for 16 images: takes several microseconds;
+                                             // starting a thread team takes about one
 constexpr Index sums_of_part = 1 << 15;
 
 // relu(acc + bias[k]) and its parts; operand 0 is the bias.

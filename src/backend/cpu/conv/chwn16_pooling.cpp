@@ -11,7 +11,8 @@ namespace {
 
 using Problem = PoolingProblem;
 
-constexpr Index taps_of_part = 1 << 13;  // for 16 images: takes microseconds; starting a team takes one
+constexpr Index taps_of_part = 1 << 13;  // per thread, for 16 images: takes several microseconds; starting a
+                                         // thread team takes about one
 
 std::string violates_device(Problem const&, Device const& device) { return violates_isa(device); }
 

@@ -10,8 +10,8 @@ namespace cosmati::cpu {
 
 std::string violates_isa(Device const& device);
 
-// Each returns the violation by the tensor that messages call `name`, with the valid values; empty if there
-// is none.
+// Each returns how a tensor violates the requirement, with the valid values; empty if it satisfies it.
+// Messages refer to the tensor as `name`.
 std::string violates_type(char const* name, TensorDescription const& tensor, DataType legal);
 std::string violates_chwn16(char const* name, TensorDescription const& tensor);
 std::string violates_row_major(char const* name, TensorDescription const& tensor);
@@ -19,7 +19,7 @@ std::string violates_row_major(char const* name, TensorDescription const& tensor
 // Throws Error(unavailable) if the device has instructions that this processor lacks.
 chwn::Kernels const& chwn_kernels(Device const& device);
 
-// Returns the threads for `work` elementary steps; a thread with fewer than `least` steps would not pay off.
+// Returns the number of threads for `work` elementary steps; a thread does not pay off below `least` steps.
 int chwn_parts(Index work, Index least, Device const& device);
 
 }  // namespace cosmati::cpu

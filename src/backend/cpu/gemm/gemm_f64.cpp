@@ -26,7 +26,7 @@ std::string violates_openblas(GemmProblem const& p, Device const& device) {
   for (TensorDescription const* t : {&p.a, &p.b, &p.d})
     if (read_blas_operand(*t, operand) && operand.leading > largest_blas_index)
       return "rows or columns of " + to_string(*t) + " are " + std::to_string(operand.leading) +
-             " elements apart; it must be below 2^31";
+             " elements apart; the distance must be below 2^31";
   return violates_blas_strides(p, device);
 }
 

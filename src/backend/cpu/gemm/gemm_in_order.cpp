@@ -14,8 +14,8 @@
 namespace cosmati::cpu {
 namespace {
 
-constexpr Index rows = 4;                    // of sums in registers
-constexpr Index max_m = 64, wanted_n = 128;  // of the largest tile
+constexpr Index rows = 4;                    // rows of sums in registers
+constexpr Index max_m = 64, wanted_n = 128;  // rows of the largest tile, and intended columns
 constexpr Index step_k = 256;                // values of k that are packed at a time
 constexpr Index lines = 16;                  // rows along k that are transposed at a time
 constexpr int vector_bytes = 64;

@@ -17,7 +17,7 @@ struct OrientedGemm {
 
   GemmProblem problem;
   bool transposed;
-  std::span<std::string_view const> indices;  // of the batch, of the problem's rows and of its columns
+  std::span<std::string_view const> indices;  // names of the indices of the batch, the rows and the columns
   GemmProblem::Arguments arguments(GemmProblem::Arguments given) const {
     if (transposed) std::swap(given.a, given.b);
     return given;

@@ -92,7 +92,7 @@ struct Build {
         source == Descriptor(source.dims(), source.data_type(), Tag::nhwc))
       throw Unsupported("x has " + std::to_string(channels) +
                         " channels in NHWC; oneDNN's filter gradient of a 1x1 filter with strides needs " +
-                        std::to_string(block) + ", with fewer it writes beyond its scratchpad");
+                        std::to_string(block) + "; with fewer it writes beyond its scratchpad");
   }
 
   void forward() {

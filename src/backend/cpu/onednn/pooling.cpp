@@ -25,7 +25,7 @@ std::string violates_alignment(PoolingProblem const& p, Device const& device) {
   std::string violation;
   PoolingProblem::visit_tensors(p, [&](char const* name, Role, TensorDescription const& t, auto) {
     if (violation.empty() && t.alignment < 16)
-      violation = std::string(name) + " is promised an alignment of " + std::to_string(t.alignment) +
+      violation = std::string(name) + " declares an alignment of " + std::to_string(t.alignment) +
                   " bytes; without AVX oneDNN needs 16";
   });
   return violation;

@@ -37,8 +37,8 @@ dnnl::primitive_attr user_scratchpad();
 [[nodiscard]] std::unique_lock<std::recursive_mutex> one_maker_at_a_time();
 
 // oneDNN writes its kernels into memory without checking the allocation. Throws Error(out_of_memory) if a
-// limit of this process leaves too little memory. To be called with the ThreadCount with which the kernels
-// will run.
+// limit of this process leaves too little memory. Call it with the ThreadCount with which the kernels will
+// run.
 void require_code_memory();
 
 // Usage: add arguments and steps (primitive descriptors only, cheap enough for planning); call create(),

@@ -26,7 +26,7 @@ struct Recipe {
   using Pointer = void const* (*)(Arguments const&, int index);
 
   Program program;
-  std::vector<std::pair<Pointer, int>> pointers;  // of the program's arguments, and their index
+  std::vector<std::pair<Pointer, int>> pointers;  // pointers to the program's arguments, and their indices
   std::optional<Tail> tail;
   Pointer result = nullptr;  // with a tail: its output
   Pointer source = nullptr;  // with a tail: c
@@ -153,8 +153,7 @@ std::string violates_f32(Problem const& problem, Device const&) {
   return violates_types(problem, {DataType::f32});
 }
 
-// A candidate with the given requirements, and in addition that the tensors have elements and that `build`
-// succeeds.
+// A candidate with the given requirements, plus two more: the tensors have elements, and `build` succeeds.
 template <class Problem, auto build>
 Candidate<Problem> recipe_candidate(char const* name,
                                     std::vector<typename Candidate<Problem>::Requirement> requirements) {

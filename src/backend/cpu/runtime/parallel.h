@@ -43,8 +43,8 @@ constexpr Range share(Index count, int part, int parts, Index grain = 1) {
 int threads_to_be_had(int wanted);
 
 // Sets the number of threads of OpenMP regions that this thread starts, and restores the previous number.
-// Throws Error(system) if the system does not provide them: what oneDNN prepared for some number is wrong
-// with fewer.
+// Throws Error(system) if the system does not provide them: a primitive that oneDNN prepared for one number
+// of threads computes wrong results with fewer.
 class ThreadCount {
  public:
   explicit ThreadCount(int threads);

@@ -205,6 +205,6 @@ struct Driver {
 Driver const& driver();
 // Empty if there is a working driver; otherwise the reason.
 std::string const& driver_failure();
-std::string driver_version();  // of CUDA, "13.0"; throws like driver()
+std::string driver_version();  // of CUDA, e.g. "13.0"; throws like driver()
 
 }  // namespace cosmati::cuda

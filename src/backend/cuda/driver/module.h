@@ -24,9 +24,7 @@ class Function {
   // limit if that is exceeded.
   void allow_shared_bytes(int bytes);
   int registers() const { return attribute(FunctionAttribute::registers); }
-  int local_bytes() const {
-    return attribute(FunctionAttribute::local_bytes);
-  }  // of a thread: spills, arrays
+  int local_bytes() const { return attribute(FunctionAttribute::local_bytes); }  // per thread: spills, arrays
   int static_shared_bytes() const { return attribute(FunctionAttribute::static_shared_bytes); }
   int max_threads() const { return attribute(FunctionAttribute::threads_per_block); }
   int blocks_per_multiprocessor(int threads, int shared_bytes) const;

@@ -55,7 +55,7 @@ class Event : public Owner<CUevent_st*> {
   ~Event();
 
   void record(Stream stream);
-  void wait() const;                               // until the recorded work is complete
+  void wait() const;                               // waits until the recorded work is complete
   double seconds_since(Event const& start) const;  // both must have completed
 };
 
@@ -68,11 +68,11 @@ class OwnedStream : public Owner<CUstream_st*> {
   ~OwnedStream();
 
   operator Stream() const { return handle_; }
-  void wait() const;                  // until all enqueued work is complete
-  void wait_for(Event const& event);  // delays work enqueued from now on
+  void wait() const;                  // waits until all enqueued work is complete
+  void wait_for(Event const& event);  // work enqueued from now on waits for the event
 };
 
-// Wait until all work on a stream, or on every stream of a device, is complete.
+// These wait until all work on a stream, or on every stream of a device, is complete.
 void wait(int ordinal, Stream stream);
 void wait_for_device(int ordinal);
 

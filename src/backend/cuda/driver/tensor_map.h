@@ -5,7 +5,7 @@
 
 namespace cosmati::cuda {
 
-// The calling thread has a current context. Throws Error if the driver refuses.
+// The calling thread must have a current context. Throws Error if the driver rejects the map.
 arch::TensorMap encode_by_driver(program::TiledTensor const& tensor);
 arch::TensorMap encode_by_driver(program::WindowedTensor const& tensor);
 

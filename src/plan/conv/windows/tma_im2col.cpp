@@ -137,8 +137,8 @@ TensorDescription const& image_of(Problem const& p) {
 }
 TensorDescription const& other_of(Problem const& p) { return is_filter(p) ? p.y : p.w; }
 
-// The major of a filter. wgmma reads a data gradient's filter along k, the channels of dy, or along the
-// channels of dx; the latter only for types of 2 bytes.
+// Whether the filter operand is K-major or MN-major. For a data gradient, K-major means that the channels of
+// dy are contiguous, MN-major the channels of dx; wgmma reads the latter only for 2-byte types.
 Along along_of_filter(Problem const& p) {
   if (p.direction == ConvolutionDirection::forward) return Along::k;
   TensorDescription const& w = p.w;
