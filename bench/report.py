@@ -116,7 +116,7 @@ def figures_of(row, lines, stale):
         last, value = max(lines, key=lambda line: line["time"]), choose(values)
         note = f"{len(values)} problems, {number(min(values))} to {number(max(values))}; {last['driver']}"
         for count, what in ((sum(bool(line["peer_refusal"]) for line in lines), "refused by the peer"),
-                            (sum(line["verified"] is False for line in lines), "**WRONG**"),
+                            (sum(line["verified"] is False for line in lines), "**FAILED**"),
                             (sum(line["peer_verified"] is False for line in lines), "where the peer's result differs"),
                             (sum(line["timing"] != "graphs" for line in lines), "timed by single calls")):
             note += f"; {count} {what}" if count else ""

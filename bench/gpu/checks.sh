@@ -202,7 +202,7 @@ step racecheck 120 "$out/log.txt" bash -c "sanitize racecheck"
 step tests 90 "$out/log.txt" bash -c tests
 cat "$parts"/verify.* >"$out/verify.jsonl" 2>>"$out/log.txt"
 {
-  echo "verified: $(grep -c '"correct":true' "$out/verify.jsonl") right, $(grep -c '"correct":false' "$out/verify.jsonl") wrong"
+  echo "verified: $(grep -c '"correct":true' "$out/verify.jsonl") passed, $(grep -c '"correct":false' "$out/verify.jsonl") failed"
   grep -h "FAILED" "$out/log.txt" | head -20
   for failure in "${failed[@]+"${failed[@]}"}"; do echo "FAILED: $failure"; done
 } 2>&1 | tee -a "$out/summary.txt"

@@ -22,7 +22,7 @@ while (($#)); do
     --only)
       only=$2; shift
       [[ $only == table || $only == networks ]] || { echo "figures.sh: --only takes table or networks, not $only" >&2; exit 2; } ;;
-    *) echo "figures.sh: unknown argument $1; legal are --all, --seconds N, --data FOLDER and --only table|networks" >&2; exit 2 ;;
+    *) echo "figures.sh: unknown argument $1; valid values: --all, --seconds N, --data FOLDER and --only table|networks" >&2; exit 2 ;;
   esac
   shift
 done

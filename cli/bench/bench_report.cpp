@@ -112,7 +112,7 @@ std::string state_of(Measurement const& measurement, PeerResult const* peer) {
   InterleavedResult const& result = measurement.result;
   std::string state = !measurement.verdict           ? "not verified"
                       : measurement.verdict->correct ? "verified"
-                                                     : "WRONG";
+                                                     : "FAILED";
   if (!result.settled) state += " unsettled";
   if (!result.steady) state += " slowing";
   if (result.gpu && result.gpu->throttled)

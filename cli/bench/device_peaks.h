@@ -27,14 +27,13 @@ class PeakKernel {
 
 // Operations per second.
 struct PeakRate {
-  double burst = 0;  // the best of several runs of about two milliseconds
-  double sustained =
-      0;  // over half a second of continuous load, after a quarter of a second: limited by power
+  double burst = 0;      // best of several runs of about 2 ms each
+  double sustained = 0;  // over 0.5 s of continuous load after a 0.25 s warm-up; power-limited
   friend bool operator==(PeakRate const&, PeakRate const&) = default;
 };
 PeakRate measured_peak(Gpu const& gpu, Peak peak);
 
-// The rate to compare a kernel's with: the sustained rate for tensor cores, whose clock drops within
+// The peak to compare a kernel's rate with: the sustained rate for tensor cores, whose clock drops within
 // milliseconds, and the burst rate otherwise.
 double ceiling_of(Peak peak, PeakRate const& rate);
 

@@ -100,7 +100,8 @@ std::string numbered(std::string const& path, long long step) {
 
 void check_request(TrainDcganRequest const& request) {
   if (request.data.empty())
-    refuse("train dcgan needs --data PATH: a folder with MNIST's or Fashion-MNIST's IDX files, or with PNGs");
+    refuse(
+        "missing required option --data PATH (a folder with the IDX files of MNIST or Fashion-MNIST, or with PNGs)");
   if (!request.resume.empty() &&
       (request.batch != not_given || request.width != not_given || request.learning_rate != no_number ||
        !request.common.types.all.empty() || !request.common.types.compute.empty()))

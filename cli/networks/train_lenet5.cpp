@@ -189,7 +189,7 @@ bool train_lenet5(TrainRequest const& request, std::atomic<bool> const& interrup
     return true;
   }
   if (request.data.empty())
-    refuse("train lenet5 needs --data FOLDER, with the four IDX files of MNIST or Fashion-MNIST");
+    refuse("missing required option --data FOLDER (the four IDX files of MNIST or Fashion-MNIST)");
   std::string const save = !request.save.empty()     ? request.save
                            : !request.resume.empty() ? request.resume
                                                      : "lenet5.safetensors";

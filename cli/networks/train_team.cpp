@@ -53,8 +53,8 @@ std::string team_text(nets::Team const& team) {
 void warn_of_tf32(DataType compute, nets::Team const& team) {
   Backend const backend = team.devices[0].backend;
   if (compute == DataType::tf32 && (backend == Backend::cpu || backend == Backend::reference))
-    print_warning(fmt::format("tf32 changes nothing here: the backend {} trains with full f32 factors",
-                              name_of(backend)));
+    print_warning(
+        fmt::format("tf32 has no effect: backend {} trains with full f32 factors", name_of(backend)));
 }
 
 std::string continuation_of(std::string const& network,

@@ -212,9 +212,9 @@ void Convolution::check_uses(std::string const& kind, bool made_here) const {
   check_use(kind == "transposed" && !made_here, "--output-pad", output_pad_, here, only + "transposed");
   check_use(kind == "transposed" && !made_here, "--output-size", output_size_, here, only + "transposed");
   check_use(output_size_.empty(), "--output-pad", output_pad_, "with --output-size " + output_size_,
-            "outputs whose size is not given");
+            "outputs whose size is not specified");
   check_use(!window_.pad.starts_with("same"), "--output-pad", output_pad_, "with --pad " + window_.pad,
-            "padding in numbers; --output-size H,W says which of the possible sizes is meant");
+            "numeric --pad; otherwise select the size with --output-size H,W");
   if (kind != "bias" || made_here) return;
   std::string const windows = "the directions in which a filter slides over an image";
   check_use(false, "--stride", window_.stride, here, windows);
@@ -312,10 +312,10 @@ void Convolution::check_windows(Inputs const& inputs, ConvolutionProblem const& 
       legal = "valid values: an --output-pad of 0";
       if (stride > 1) legal += " to " + std::to_string(stride - 1) + ", below the stride";
     }
-    throw Error(ErrorCode::bad_request, given + " asks for " + std::to_string(size) + lines + "; " +
-                                            inputs.say(dy) + ", has " + std::to_string(positions) + lines +
-                                            " of windows of " + std::to_string(span) + lines + ", " +
-                                            std::to_string(stride) + " apart; " + legal);
+    throw Error(ErrorCode::bad_request, given + ": " + std::to_string(size) + lines + " do not match " +
+                                            inputs.say(dy) + ": " + std::to_string(positions) + lines +
+                                            " with a window of " + std::to_string(span) + " and stride " +
+                                            std::to_string(stride) + "; " + legal);
   }
 }
 

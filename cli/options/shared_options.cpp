@@ -77,7 +77,7 @@ SharedOption const machine_options[] = {
      "gemm and conv",
      [](Options& options, Common& common) {
        options.text("--policy", common.policy, "NAME|FIELD=VALUE,...",
-                    "of generated kernels; the plan chooses unspecified fields");
+                    "policy or fields for generated kernels; the planner chooses the rest");
      }},
     {"--threads",
      "run|verify|bench|explain|compile|warm|find|tune|replay|train lenet5|train dcgan|predict lenet5|generate "
@@ -116,7 +116,7 @@ SharedOption const machine_options[] = {
     {"--deterministic", "run|verify|bench|explain|compile|find|tune|replay|generate dcgan", nullptr, "",
      [](Options& options, Common& common) {
        options.flag("--deterministic", common.deterministic,
-                    "only kernels whose results are bit-identical from run to run (all are)");
+                    "only kernels whose results are bit-identical from run to run (currently all)");
      }},
     {"--batch-invariant", "run|verify|bench|explain|compile|replay", nullptr, "",
      [](Options& options, Common& common) {

@@ -92,8 +92,8 @@ std::string caption_of(RatioGroup const& group) {
   std::string text = "<b>" + escaped(first.subject + ' ' + type_text(first)) + "</b> against " +
                      escaped(peer_text(first)) + " on " + escaped(first.device);
   if (summary.count > 0)
-    text += ". Geometric mean <b>" + ratio_text(summary.mean) + "</b>, least " + ratio_text(summary.least) +
-            ", largest " + ratio_text(summary.largest);
+    text += ". Geometric mean <b>" + ratio_text(summary.mean) + "</b>, min " + ratio_text(summary.least) +
+            ", max " + ratio_text(summary.largest);
   if (group.without_ratio > 0)
     text += "; " + std::to_string(group.without_ratio) + " more that the peer did not run";
   return text + '.';

@@ -57,7 +57,7 @@ std::string reason_to_skip(Json const& line) {
 
 std::string state_of(Json const& line) {
   std::string state = is(line, "verified", true)    ? "verified"
-                      : is(line, "verified", false) ? "WRONG"
+                      : is(line, "verified", false) ? "FAILED"
                                                     : "not verified";
   if (is(line, "settled", false)) state += ", unsettled";
   if (is(line, "steady", false)) state += ", slowing";

@@ -12,7 +12,7 @@ struct PlotRecord {
   std::string subject, problem, type, sums;
   std::string kernel, policy, device, commit;
   std::string peer, peer_version, refusal;
-  std::string state;           // "verified", "WRONG, throttled to 87%"
+  std::string state;           // "verified", "FAILED, throttled to 87%"
   std::string peak;            // what peak_gflops counts: "f32 fma"
   bool above_ceiling = false;  // the rate, or the measured peak, is wrong
   bool wrong = false;

@@ -195,13 +195,13 @@ void draw_points(Svg& svg, Plane const& plane, Roof const& roof, Legend& legend)
   }
 }
 
-// "bf16 wgmma 790 Top/s (850 T for a short while), f32 fma 64.96 Top/s, copies 4.234 TB/s".
+// "bf16 wgmma 790 Top/s (burst: 850 T), f32 fma 64.96 Top/s, copies 4.234 TB/s".
 std::string ceilings_text(Roof const& roof) {
   std::string text;
   for (auto const& [name, peak] : roof.peaks) {
     text += (text.empty() ? "" : ", ") + name + ' ' + in_powers(peak) + "op/s";
     auto const burst = roof.bursts.find(name);
-    if (burst != roof.bursts.end()) text += " (" + in_powers(burst->second) + " for a short while)";
+    if (burst != roof.bursts.end()) text += " (burst: " + in_powers(burst->second) + ')';
   }
   if (roof.copy > 0) text += (text.empty() ? "copies " : ", copies ") + in_powers(roof.copy) + "B/s";
   return text;

@@ -151,8 +151,8 @@ void add_bench_command(CLI::App& program) {
   verb.require_subcommand();
   verb.footer(
       "On a GPU, all are timed as CUDA graphs of calls, interleaved (docs/measuring.md).\nhost "
-      "(host_seconds) is the time one call takes on the caller's thread besides the kernel: to "
-      "enqueue it on a GPU, to check and pack its arguments on the host.\nData are normally "
+      "(host_seconds) is the time per call that the calling thread spends outside the kernel: "
+      "enqueueing on a GPU; checking and packing arguments on the CPU.\nData are normally "
       "distributed random numbers, column-major for gemm. Small problems are verified first; of "
       "large ones on a GPU, some rows and columns.\nExample: cosmati bench gemm --suite gemm-square "
       "--peer onednn,openblas --json results.jsonl");

@@ -30,17 +30,22 @@ std::string verdict_of(Considered const& entry, std::string const& chosen) {
   return entry.kernel == chosen ? "chosen" : entry.refusal.empty() ? "possible" : "refused";
 }
 
+// The table's word for a verdict of --json.
+std::string shown_verdict(std::string const& verdict) {
+  return verdict == "possible" ? "accepted" : verdict == "refused" ? "rejected" : verdict;
+}
+
 struct Definition {
   RecipeTerm term;
   char const* text;
 };
 constexpr Definition definitions[] = {
     {RecipeTerm::tile,
-     "128x64x32: rows x columns of d per block x k per step; warp, thread: the tile of each; "
-     "stages: steps in shared memory at the same time"},
-    {RecipeTerm::cluster, "cluster: this number of blocks loads common parts of a and b once"},
-    {RecipeTerm::cluster_reduction, "share a tile's k: each block of the cluster sums its part of k"},
-    {RecipeTerm::ping_pong, "two tiles in turn: half of a block stores while the other half multiplies"},
+     "128x64x32: rows x columns of d per block x k per step; warp, thread: tile of each warp, thread; "
+     "stages: k steps held in shared memory at once"},
+    {RecipeTerm::cluster, "cluster: this many blocks share their loads of a and b"},
+    {RecipeTerm::cluster_reduction, "share a tile's k: each block of the cluster sums its share of k"},
+    {RecipeTerm::ping_pong, "two tiles alternating: half of a block stores while the other half multiplies"},
     {RecipeTerm::raster,
      "raster: the order in which blocks visit d, in bands of this many tiles, to share operands in L2"},
     {RecipeTerm::full_tiles, "full tiles: every extent is a multiple of the tile, so no edge is checked"},
@@ -49,9 +54,9 @@ constexpr Definition definitions[] = {
      "along its rows; a, b, m and n are the kernel's"},
     {RecipeTerm::repacked, "repacked first: copied into workspace with rows that TMA supports"},
     {RecipeTerm::transposed_first, "transposed first: copied into workspace as a K-major operand"},
-    {RecipeTerm::winograd_tile, "tiles of 4x4: outputs computed from 6x6 products instead of 4x4x9"},
+    {RecipeTerm::winograd_tile, "tiles of 4x4: each tile of outputs takes 6x6 products instead of 4x4x9"},
     {RecipeTerm::access,
-     "a along k by 8: read in runs of 8 contiguous elements along k; d by 8: written in such runs; "
+     "a along k by 8: loaded 8 contiguous elements along k at a time; d by 8: stored 8 at a time; "
      "by 1 is slow"},
     {RecipeTerm::splits, "splits: parts of k, summed by different blocks; their sums are added at the end"}};
 
@@ -82,13 +87,13 @@ void print_choice(ExplainRequest const& request, Task& task, Device const& devic
         (on_cpu ? " (" + processor_summary(device) + ')' : "") + ':');
     for (Slot const& slot : task.slots()) print_line("  " + slot.name + ": " + to_string(slot.description));
   }
-  Table table({"kernel", "verdict", "predicted", "error", "workspace", "how, or why rejected"});
+  Table table({"kernel", "verdict", "predicted", "error", "workspace", "recipe, or why rejected"});
   for (Considered const& entry : choice.considered) {
     std::string const verdict = verdict_of(entry, choice.kernel);
     auto const workspace = static_cast<long long>(entry.workspace_bytes);
     bool const predicted = entry.refusal.empty() && entry.predicted_seconds > 0;
     bool const stated = entry.refusal.empty() && entry.expected_error > 0;
-    table.add({entry.kernel, verdict, predicted ? in_seconds(entry.predicted_seconds) : "",
+    table.add({entry.kernel, shown_verdict(verdict), predicted ? in_seconds(entry.predicted_seconds) : "",
                stated ? in_short(entry.expected_error) : "",
                entry.refusal.empty() ? in_bytes(static_cast<double>(workspace)) : "",
                (entry.refusal.empty() ? entry.recipe : entry.refusal) +
@@ -121,7 +126,7 @@ void print_choice(ExplainRequest const& request, Task& task, Device const& devic
   if (std::string const text = definitions_for(choice.considered); !text.empty()) print_line("Terms:" + text);
   if (task.notes.compute != ComputeMode::exact && device.backend != Backend::cuda &&
       device.backend != Backend::emulator)
-    print_line(std::string(name_of(task.notes.compute)) + " changes nothing here: the backend " +
+    print_line(std::string(name_of(task.notes.compute)) + " has no effect: backend " +
                name_of(device.backend) + " multiplies f32 exactly");
 }
 

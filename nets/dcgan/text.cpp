@@ -138,9 +138,9 @@ std::vector<float> parse_latents(std::string_view text, std::string const& name)
   }
   auto const found = static_cast<long long>(z.size());
   if (found % latent_size != 0 || found / latent_size != count)
-    throw Error(ErrorCode::bad_file, name + ": says " + std::to_string(count) + " images, which need " +
-                                         std::to_string(latent_size) + " numbers each, but holds " +
-                                         std::to_string(found) + " numbers");
+    throw Error(ErrorCode::bad_file, name + ": declares " + std::to_string(count) +
+                                         " images, which require " + std::to_string(latent_size) +
+                                         " numbers each, but holds " + std::to_string(found) + " numbers");
   return z;
 }
 

@@ -1,4 +1,4 @@
-// The writer of computed chunks to the files of a process.
+// Writes computed chunks to the files of a process.
 #pragma once
 #include <exception>
 #include <functional>
@@ -11,9 +11,9 @@
 
 namespace cosmati::dcgan {
 
-// Writes the parts that `dealer` has placed. With `beside`, on a separate thread until the last part: for
-// devices that leave the CPU idle. Otherwise whoever delivers a chunk or calls write_some() writes the
-// available parts, on the CPU threads that have just computed them.
+// Writes the parts that `dealer` has placed. With `beside`, a separate thread writes until the last part, for
+// devices that leave the CPU idle. Otherwise the thread that calls deliver() or write_some() writes the
+// available parts; on the CPU, that is a thread that has just computed them.
 class Writer {
  public:
   using Progress = std::function<void(Index images)>;  // images in the files
@@ -23,9 +23,10 @@ class Writer {
   Writer& operator=(Writer const&) = delete;
 
   void deliver(Chunk const& chunk, Images images);  // from any thread
-  void write_some();                                // does nothing if a thread writes
-  void written(Chunk const& chunk);                 // by another process
-  void write_rest();                                // until the last part; rethrows exceptions of the thread
+  void write_some();                                // does nothing if another thread is writing
+  void written(Chunk const& chunk);                 // records that another process has written this chunk
+  void write_rest();                                // writes the remaining parts; rethrows the thread's
+                                                    // exceptions
   double busy() const { return busy_; }             // seconds; after write_rest()
 
   struct Span {

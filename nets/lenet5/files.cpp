@@ -71,7 +71,7 @@ Loaded load(std::string const& path, bool with_state) {
   };
   if (text("model") != "lenet5")
     throw Error(ErrorCode::bad_file,
-                path + ": its metadata says model '" + text("model") + "'; expected 'lenet5'");
+                path + ": its metadata has model '" + text("model") + "'; expected 'lenet5'");
   int state_count = 0;
   if (with_state)
     while (file.contains(state_name(state_count, "c1.weight"))) ++state_count;

@@ -102,8 +102,8 @@ Training::Training(std::string const& checkpoint, nets::Dataset const& train, ne
                         real(prefix + "test_accuracy"), real(prefix + "learning_rate")});
   }
   if (images_ % h.batch != 0)
-    throw Error(ErrorCode::bad_file, checkpoint + ": says that " + std::to_string(images_) +
-                                         " images were seen, which is not a multiple of the batch, " +
+    throw Error(ErrorCode::bad_file, checkpoint + ": records " + std::to_string(images_) +
+                                         " images seen, not a multiple of the batch size, " +
                                          std::to_string(h.batch));
   if (model_->parameters().state_count() != state_count(h.optimizer))
     throw Error(ErrorCode::bad_file, checkpoint + ": holds no state of the optimizer; it cannot be resumed");

@@ -63,7 +63,7 @@ TEST(Instructions, PoolingOfUnalignedArraysIsRefusedWithoutAvx) {
   EXPECT_NE(plan.kernel, "onednn");
   for (auto const& candidate : plan.considered)
     if (candidate.kernel == "onednn") {
-      EXPECT_EQ(candidate.refusal, "dy is promised an alignment of 4 bytes; without AVX oneDNN needs 16");
+      EXPECT_EQ(candidate.refusal, "dy declares an alignment of 4 bytes; without AVX oneDNN needs 16");
     }
 }
 

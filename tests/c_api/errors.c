@@ -53,7 +53,7 @@ static void test_problems(void) {
   gemm = product(), gemm.d.rank = 0;
   REFUSED(cosmati_gemm_problem(&gemm, &problem), COSMATI_BAD_REQUEST, "d is missing");
   gemm = product(), gemm.d.alignment = 24;
-  REFUSED(cosmati_gemm_problem(&gemm, &problem), COSMATI_BAD_REQUEST, "d is promised|24 bytes|power of two");
+  REFUSED(cosmati_gemm_problem(&gemm, &problem), COSMATI_BAD_REQUEST, "d declares|24 bytes|power of two");
   gemm = product(), gemm.d.stride[0] = 2;
   REFUSED(cosmati_gemm_problem(&gemm, &problem), COSMATI_BAD_REQUEST, "d is written|strides");
   gemm = product(), gemm.b.stride[1] = -1;
@@ -156,7 +156,7 @@ static void test_run(cosmati_handle_t handle, cosmati_problem_t problem, cosmati
           "b is null|f32 (1, 3, 5)");
   arguments[1].data = (char*)numbers + 2;
   REFUSED(cosmati_run(plan, arguments, 4, numbers, bytes, NULL), COSMATI_BAD_REQUEST,
-          "b lies 2 bytes past|of 4");
+          "b is misaligned: 2 bytes past|of 4");
   REFUSED(cosmati_run(NULL, arguments, 4, NULL, 0, NULL), COSMATI_BAD_REQUEST, "plan is null");
   REFUSED(cosmati_run(plan, NULL, 4, NULL, 0, NULL), COSMATI_BAD_REQUEST, "arguments is null");
   arguments[1].data = numbers + 1; /* the same on every backend */

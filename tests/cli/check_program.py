@@ -154,12 +154,12 @@ def gpus():
         return [line for line in program.call(*transforms, *described, **environment).stdout.splitlines() if line.startswith("fft ")][0]
     absent = {**fake, "COSMATI_CUFFT": "/nowhere/libcufft.so"}
     refused = fft_line("--backend", "cuda", **absent)
-    program.check("refused" in refused and "COSMATI_CUFFT names /nowhere/libcufft.so, which cannot be read" in refused, "a GPU of this machine needs cuFFT")
+    program.check("rejected" in refused and "COSMATI_CUFFT names /nowhere/libcufft.so, which cannot be read" in refused, "a GPU of this machine needs cuFFT")
     program.check("chosen" in fft_line("--device-description", "h200", **absent), "a described GPU has cuFFT")
     without = program.file("without.txt")
     open(without, "w").write(text.replace("cufft_failure = ", "cufft_failure = cuFFT was left out"))
     refused = fft_line("--device-description", without, **absent)
-    program.check("refused" in refused and "cuFFT was left out" in refused, "a described GPU may have none")
+    program.check("rejected" in refused and "cuFFT was left out" in refused, "a described GPU may have none")
 
 
 def misaligned():

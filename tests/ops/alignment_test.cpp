@@ -29,7 +29,7 @@ TEST(Alignment, IsAPowerOfTwo) {
   for (int const alignment : {0, -16, 12}) {
     problem.a.alignment = alignment;
     EXPECT_NE(complaint_of([&] { validate(problem); })
-                  .find("a is promised an alignment of " + std::to_string(alignment) +
+                  .find("a declares an alignment of " + std::to_string(alignment) +
                         " bytes; expected a power of two"),
               std::string::npos);
   }
@@ -37,15 +37,16 @@ TEST(Alignment, IsAPowerOfTwo) {
 
 TEST(Alignment, IsWhatTheProblemPromises) {
   TensorDescription tensor = describe(DataType::f32, {3});
-  EXPECT_EQ(complaint_of([&] { check_argument("a", tensor, &memory[4]); }),
-            "argument a lies 4 bytes past a multiple of 16, the alignment that the problem promises; its "
-            "description may promise less");
+  EXPECT_EQ(
+      complaint_of([&] { check_argument("a", tensor, &memory[4]); }),
+      "argument a is misaligned: 4 bytes past a multiple of 16, the alignment that the problem declares; its "
+      "description may promise less");
   EXPECT_NO_THROW(check_argument("a", tensor, &memory[16]));
   tensor.alignment = 4;
   EXPECT_NO_THROW(check_argument("a", tensor, &memory[4]));
   tensor.alignment = 1;
   EXPECT_EQ(complaint_of([&] { check_argument("a", tensor, &memory[2]); }),
-            "argument a lies 2 bytes past a multiple of 4, the size of its type f32");
+            "argument a is misaligned: 2 bytes past a multiple of 4, the size of its type f32");
 }
 
 TEST(Alignment, OfTheWorkspace) {

@@ -134,8 +134,7 @@ TEST(DepthTaps, KernelsOfImagesRefuseVolumes) {
   EXPECT_EQ(plan.kernel, "depth_taps");
   for (Considered const& entry : plan.considered) {
     if (entry.kernel == "depth_taps") continue;
-    EXPECT_EQ(entry.refusal, "takes images, (N, C, H, W); these are volumes, (N, C, D, H, W)")
-        << entry.kernel;
+    EXPECT_EQ(entry.refusal, "supports images (N, C, H, W), not volumes (N, C, D, H, W)") << entry.kernel;
   }
   Geometry g;
   auto const images = make_plan(

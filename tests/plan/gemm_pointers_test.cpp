@@ -139,7 +139,8 @@ TEST(GemmPointers, EachOneIsLookedAt) {
     };
     EXPECT_EQ(error_of(0, false), "");
     EXPECT_TRUE(error_of(0, true).starts_with("argument a[1] is null")) << error_of(0, true);
-    EXPECT_TRUE(error_of(2, false).starts_with("argument a[1] lies 2 bytes past")) << error_of(2, false);
+    EXPECT_TRUE(error_of(2, false).starts_with("argument a[1] is misaligned: 2 bytes past"))
+        << error_of(2, false);
   }
 }
 

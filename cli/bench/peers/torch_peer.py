@@ -83,11 +83,11 @@ def pool(p, inputs):
     window, stride, pad, dilation = p["window"], p["stride"], p["pad_begin"], p["dilation"]
     largest, extents = p["mode"] == "max", p["y"]["extents"]
     if len(extents) == 5:
-        raise Refusal("PyTorch is timed for pooling of images")
+        raise Refusal("PyTorch is timed only for pooling of images")
     if not largest and dilation != [1, 1]:
-        raise Refusal("PyTorch's average has no dilation")
+        raise Refusal("PyTorch's average pooling does not support dilation")
     if p["indices"] and p["indices"]["type"] != "s32":
-        raise Refusal("PyTorch gives places within the image, s32, not within the window")
+        raise Refusal("PyTorch returns indices into the image (s32), not within the window")
 
     def forward(x, ceil):
         if largest:
@@ -96,7 +96,7 @@ def pool(p, inputs):
     some = torch.zeros([1, 1] + p["x"]["extents"][2:], dtype=torch.float32)
     fits = [ceil for ceil in (False, True) if list(forward(some, ceil)[0].shape)[2:] == extents[2:]]
     if not fits:
-        raise Refusal(f"PyTorch's pooling gives other extents than {extents}")
+        raise Refusal(f"PyTorch's pooling computes extents that differ from {extents}")
     ceil = fits[0]
     if p["direction"] == "forward":
         if not largest or p["indices"]:
@@ -187,7 +187,7 @@ def row_norm(p, inputs):
 
 def lrn(p, inputs):
     if p["size"] % 2 == 0:
-        raise Refusal(f"PyTorch places a window of {p['size']} channels differently; odd sizes agree")
+        raise Refusal(f"PyTorch aligns a window of {p['size']} channels differently; odd sizes agree")
 
     def forward(x):
         return F.local_response_norm(x, p["size"], p["alpha"], p["beta"], p["k"])

@@ -47,7 +47,7 @@ class GeneratorTraining {
   std::vector<Normalized> normalized_;  // [i] computes layers_[i].h
   std::vector<Layer> layers_;
   DeviceMemory output_;
-  DeviceMemory gradient_[2];  // alternately of the layers' outputs and inputs
+  DeviceMemory gradient_[2];  // double buffer: alternately gradients of layer outputs and inputs
   Prepared<GemmProblem> project_, project_filter_;
   Prepared<ReduceProblem> project_bias_, last_bias_sum_;
   Prepared<ElementwiseProblem> undo_tanh_;

@@ -146,7 +146,7 @@ Training::Training(std::string const& checkpoint, long long steps, Pictures cons
   nets::Metadata const& entries = file.metadata();
   auto const model = entries.find("model");
   if (model == entries.end() || model->second != "dcgan-training")
-    throw Error(ErrorCode::bad_file, checkpoint + ": its metadata says model '" +
+    throw Error(ErrorCode::bad_file, checkpoint + ": its metadata has model '" +
                                          (model == entries.end() ? "" : model->second) +
                                          "'; expected 'dcgan-training', a checkpoint of cosmati train dcgan");
   constexpr long long largest = 1LL << 40;
