@@ -1,9 +1,16 @@
 """Functions that the extension calls: numpy types, and arrays and streams of other libraries."""
+import copy
 import ctypes
 import glob
 import importlib.util
 import os
 import sys
+
+from . import _native
+
+
+def open_driver():
+    return ctypes.CDLL(os.environ.get("COSMATI_LIBCUDA") or "libcuda.so.1")
 
 
 def numpy_dtype(name):
@@ -31,22 +38,38 @@ def empty(library, like, shape, name, device):
     raise ValueError(f"new arrays of {library} on a GPU are not supported; pass out=")
 
 
+def filled(like, shape, name, value):
+    """Returns a new array of like's library on its device."""
+    array = _native.empty(like, shape, name)
+    if isinstance(array, NewJaxArray):
+        import jax.numpy
+        return jax.numpy.full(shape, value, name, device=like.device).block_until_ready()
+    array[...] = value
+    return array
+
+
 class NewJaxArray:
     """A JAX array on a GPU that has not been exposed yet and may therefore be written, although JAX arrays are immutable."""
 
     def __init__(self, like, shape, name, device):
         import jax.numpy
         self.array = jax.numpy.empty(shape, name, device=like.device).block_until_ready()
-        self.name, self.number = name, device
+        self.name, self.number, self.shape = name, device, tuple(shape)
 
     @property
     def __cuda_array_interface__(self):
-        return {"typestr": self.name, "shape": self.array.shape, "strides": None, "version": 3,
+        return {"typestr": self.name, "shape": self.shape, "strides": None, "version": 3,
                 "data": (self.array.unsafe_buffer_pointer(), False)}
+
+    def reshape(self, shape):
+        """Returns a view for the library to write."""
+        view = copy.copy(self)
+        view.shape = tuple(shape)
+        return view
 
     def finished(self):
         """Returns the array after waiting for the default stream, which computes it, since JAX uses its own streams."""
-        driver, context = ctypes.CDLL("libcuda.so.1"), ctypes.c_void_p()
+        driver, context = open_driver(), ctypes.c_void_p()
         driver.cuDevicePrimaryCtxRetain(ctypes.byref(context), self.number)
         driver.cuCtxPushCurrent_v2(context)
         failed = driver.cuStreamSynchronize(None)
@@ -54,7 +77,7 @@ class NewJaxArray:
         driver.cuDevicePrimaryCtxRelease_v2(self.number)
         if failed:
             raise OSError(f"the GPU reports error {failed}")
-        return self.array
+        return self.array if self.shape == self.array.shape else self.array.reshape(self.shape)
 
 
 def finished(like, array):
@@ -90,7 +113,7 @@ def driver_version():
     """Returns the version of CUDA that the installed driver supports, such as 12040, or 0 without one. Does not initialize it."""
     version = ctypes.c_int(0)
     try:
-        ctypes.CDLL(os.environ.get("COSMATI_LIBCUDA") or "libcuda.so.1").cuDriverGetVersion(ctypes.byref(version))
+        open_driver().cuDriverGetVersion(ctypes.byref(version))
     except (OSError, AttributeError):
         pass
     return version.value
@@ -121,7 +144,7 @@ def cuda_array(array):
     device = ctypes.c_int(0)
     if address:
         ordinal = 9  # CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL
-        ctypes.CDLL("libcuda.so.1").cuPointerGetAttribute(ctypes.byref(device), ordinal, ctypes.c_uint64(address))
+        open_driver().cuPointerGetAttribute(ctypes.byref(device), ordinal, ctypes.c_uint64(address))
     names = {"<f8": "float64", "<f4": "float32", "<f2": "float16", "|i1": "int8", "|u1": "uint8", "<i4": "int32"}
     kind = names.get(told["typestr"], told["typestr"])
     return kind, address, not read_only, device.value, told.get("stream") or 0, told["shape"], told.get("strides")

@@ -5,7 +5,7 @@ import re
 from typing import Any, Optional, Tuple, TypeVar, Union
 
 from . import _native
-from ._interop import finished
+from ._interop import filled, finished
 
 __all__ = ["batch_norm", "cross_entropy", "elementwise", "group_norm", "layer_norm", "local_response_norm", "log_softmax", "reduce", "rms_norm", "softmax"]
 Array = TypeVar("Array")  # of numpy, PyTorch, CuPy, JAX, ...
@@ -14,6 +14,10 @@ INFERENCE, TRAINING = 0, 1  # cosmati_batch_norm_mode
 BROADCASTERS = {"torch": "torch", "cupy": "cupy", "jaxlib": "jax.numpy", "jax": "jax.numpy"}  # the module with broadcast_to; else numpy
 EPSILONS = {"float64": 2.0**-52, "float32": 2.0**-23, "float16": 2.0**-10, "bfloat16": 2.0**-7}
 REDUCTIONS = ("sum", "mean", "max", "min", "sum-of-squares")  # cosmati_reduction
+
+
+def is_jax(array):
+    return type(array).__module__.startswith("jax")
 
 
 def output(fields, name, out, like, shape=None, type_=None):
@@ -62,26 +66,53 @@ def along(x, dim, logarithm, out):
     return y if out is not None else finished(x, y)
 
 
-def cross_entropy(x: Array, target: Array) -> Array:
-    """Cross-entropy: the mean over n of -log softmax(x[n])[target[n]].
+def labels_of(target, classes, on_host):
+    """Returns the target in int32. On a GPU, which does not wait, int64 beyond the classes becomes int32 beyond the classes."""
+    if str(getattr(target, "dtype", "")).rpartition(".")[2] != "int64":
+        return target
+    if on_host:
+        wrong = target[(target < 0) | (target >= classes)]
+        if len(wrong):
+            raise ValueError(f"cross_entropy: target has {int(wrong[0])}; valid values: 0 to {classes - 1}")
+    else:
+        target = target.clip(-1, classes)
+    return target.int() if hasattr(target, "int") else target.astype("int32")
+
+
+def cross_entropy(x: Array, target: Array, *, reduction: str = "mean", out: Optional[Array] = None) -> Array:
+    """Cross-entropy: the mean, or the sum, over n of -log softmax(x[n])[target[n]].
 
     Args:
         x: (N, classes).
-        target: (N), int32, each in [0, classes); on the host, others raise ValueError.
+        target: (N), int32, or int64, which is converted; each in [0, classes); on the host, others raise ValueError.
+        reduction: "mean" or "sum".
+        out: of no dimension, or (1).
 
     Returns:
-        A new zero-dimensional array of x's type.
+        `out`, or a new zero-dimensional array of x's type.
 
     Host or device, asynchrony and errors: see the package.
 
     >>> import numpy
-    >>> round(float(cross_entropy(numpy.zeros((3, 4), numpy.float32), numpy.array([0, 1, 2], numpy.int32))), 4)
+    >>> round(float(cross_entropy(numpy.zeros((3, 4), numpy.float32), numpy.array([0, 1, 2]))), 4)
     1.3863
     """
-    fields = {"x": x, "direction": FORWARD, "labels": target}
-    loss = output(fields, "loss", None, x, (1,))
+    if reduction == "none":
+        raise ValueError("reduction = 'none' is not supported: the kernels add up the rows; the losses of the rows are elements of -log_softmax(x)")
+    if reduction not in ("mean", "sum"):
+        raise ValueError(f"reduction = {reduction!r}; valid values: 'mean', 'sum'")
+    _, shape, _, device, _ = _native.describe(x, "x")
+    if len(shape) != 2:
+        raise ValueError(f"x has {len(shape)} dimensions; expected (N, classes)")
+    fields = {"x": x, "direction": FORWARD, "labels": labels_of(target, shape[1], device < 0)}
+    loss = output(fields, "loss", None if out is None else out.reshape((1,)), x, (1,))
     _native.run("cross_entropy", fields, None, {}, None)
-    return finished(x, loss).reshape(())
+    if out is None:
+        loss = finished(x, loss)
+        return (loss * shape[0] if reduction == "sum" else loss).reshape(())
+    if reduction == "sum":
+        loss *= shape[0]
+    return out
 
 
 def batch_norm(x: Array, running_mean: Optional[Array], running_var: Optional[Array], weight: Optional[Array] = None,
@@ -93,12 +124,14 @@ def batch_norm(x: Array, running_mean: Optional[Array], running_var: Optional[Ar
         x: (N, C, ...), of 2 to 5 dimensions.
         running_mean, running_var: (C). Without `training`, the mean and the variance. With `training`, those of the batch are
             used, over all dimensions but c, and these arrays, if given, are updated in place to (1 - momentum) * running +
-            momentum * batch, with the batch variance divided by its number of elements minus 1.
+            momentum * batch, with the batch variance divided by its number of elements minus 1. JAX arrays cannot be updated;
+            the updated ones are returned.
         weight, bias: (C); None: ones, zeros. All arrays (C) must have the same type.
         out: of x's shape.
 
     Returns:
-        `out`, or a new array of x's type.
+        `out`, or a new array of x's type. With `training`, and running statistics that are JAX arrays: (y, running_mean,
+        running_var).
 
     Host or device, asynchrony and errors: see the package.
 
@@ -114,15 +147,9 @@ def batch_norm(x: Array, running_mean: Optional[Array], running_var: Optional[Ar
         raise ValueError("without training, running_mean and running_var are required")
     like = next((array for array in (running_mean, weight, bias) if array is not None), None)
     type_ = _native.describe(like, "weight")[0] if like is not None else ("float64" if _native.describe(x, "x")[0] == "float64" else "float32")
-
-    def statistic(value):
-        array = _native.empty(x, (shape[1],), type_)
-        array[...] = value
-        return array
-
     fields = {"x": x, "mode": TRAINING if training else INFERENCE, "epsilon": float(eps)}
-    fields["statistics:scale"] = weight if weight is not None else statistic(1)
-    fields["statistics:bias"] = bias if bias is not None else statistic(0)
+    fields["statistics:scale"] = weight if weight is not None else filled(x, shape[1:2], type_, 1)
+    fields["statistics:bias"] = bias if bias is not None else filled(x, shape[1:2], type_, 0)
     y = output(fields, "y", out, x)
     if training:
         mean, variance = (_native.empty(x, (shape[1],), type_) for _ in range(2))
@@ -130,12 +157,19 @@ def batch_norm(x: Array, running_mean: Optional[Array], running_var: Optional[Ar
     else:
         fields["statistics:mean"], fields["statistics:variance"] = running_mean, running_var
     _native.run("batch_norm", fields, None, {}, None)
-    if training:
-        count = math.prod((shape[0], *shape[2:]))
-        for running, batch in ((running_mean, mean), (running_var, variance * (count / max(count - 1, 1)))):
-            if running is not None:
-                running[...] = running * (1 - momentum) + batch * momentum
-    return y if out is not None else finished(x, y)
+    y = y if out is not None else finished(x, y)
+    if not training or (running_mean is None and running_var is None):
+        return y
+    count = math.prod((shape[0], *shape[2:]))
+    mean, variance = finished(x, mean), finished(x, variance) * (count / max(count - 1, 1))
+    updated = [running if running is None else running * (1 - momentum) + batch * momentum
+               for running, batch in ((running_mean, mean), (running_var, variance))]
+    if any(is_jax(running) for running in (running_mean, running_var)):
+        return y, *updated
+    for running, new in zip((running_mean, running_var), updated):
+        if running is not None:
+            running[...] = new
+    return y
 
 
 def layer_norm(x: Array, normalized_shape: Union[int, Tuple[int, ...]], weight: Optional[Array] = None,
@@ -395,10 +429,7 @@ def elementwise(expression: str, *, out: Optional[Any] = None, **arrays: Any) ->
     # A contiguous result is returned as a view; otherwise it is copied.
     packed = is_packed(shape, found[2])
     target = result.reshape(flat) if packed else _native.empty(like, flat, found[0])
-    factors = []
-    for extents in ((flat[0], flat[1], 1), (1, flat[2])):
-        factors.append(_native.empty(like, extents, "float64" if type_ == "float64" else "float32"))
-        factors[-1][...] = 0
+    factors = [filled(like, extents, "float64" if type_ == "float64" else "float32", 0) for extents in ((flat[0], flat[1], 1), (1, flat[2]))]
     _native.gemm(*factors, None, 1.0, 0.0, expression, target, None, None, operands, None)
     if not packed:
         result[...] = target.reshape(shape)

@@ -56,6 +56,7 @@ constexpr int shared_bytes_of_block = 232448;
 
 struct State {
   CUctx_st contexts[4] = {{0}, {1}, {2}, {3}};
+  std::vector<CUctx_st*> contexts_below;
   std::map<DeviceAddress, std::size_t> memory;  // address -> bytes
   std::set<void*> handles;                      // streams, events, modules, graphs, pinned memory
   std::recursive_mutex mutex;
@@ -234,6 +235,22 @@ Result cuCtxGetCurrent(CUctx_st** context) {
 }
 Result cuCtxSetCurrent(CUctx_st* context) {
   current = context;
+  return Result::success;
+}
+Result cuCtxPushCurrent_v2(CUctx_st* context) {
+  state()->contexts_below.push_back(current);
+  current = context;
+  return Result::success;
+}
+Result cuCtxPopCurrent_v2(CUctx_st** context) {
+  *context = current;
+  current = state()->contexts_below.back();
+  state()->contexts_below.pop_back();
+  return Result::success;
+}
+Result cuDevicePrimaryCtxRelease_v2(int) { return Result::success; }
+Result cuPointerGetAttribute(int* value, int, DeviceAddress) {
+  *value = 0;  // the ordinal of the device
   return Result::success;
 }
 Result cuCtxSynchronize() { return refusal("cuCtxSynchronize"); }

@@ -73,16 +73,3 @@ def test_cuda_array_interface():
         cosmati.gemm(array, A.T)
     with pytest.raises(ValueError, match="cuda:0.*the host|the host.*cuda:0"):
         cosmati.gemm(A, array, out=A.copy())
-
-
-def test_jax():
-    jax = pytest.importorskip("jax")
-    a = jax.numpy.asarray(A)
-    d = cosmati.gemm(a, a.T, epilogue="acc + bias[n]", bias=jax.numpy.ones(3))
-    assert isinstance(d, jax.Array) and (np.asarray(d) == A @ A.T + 1).all()
-    narrow = cosmati.gemm(a.astype(jax.numpy.bfloat16), a.T.astype(jax.numpy.bfloat16))
-    assert narrow.dtype == jax.numpy.bfloat16
-    assert cosmati.softmax(a).dtype == a.dtype and isinstance(cosmati.conv2d(a[None, None], a[None, None]), jax.Array)
-    with pytest.raises(ValueError, match="read-only"):
-        cosmati.gemm(a, a.T, out=jax.numpy.zeros((3, 3)))
-    assert (cosmati.elementwise("x + y", x=a, y=a[0]) == a + a[0]).all()

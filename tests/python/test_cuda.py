@@ -117,3 +117,26 @@ print(ndarray.made == [(need,)] * 2, ndarray.made)
 """
     assert run(text).startswith("True")
     assert run(text, "numba").startswith("False []")
+
+
+def test_jax():
+    """New JAX arrays on a GPU are written through views before they are exposed."""
+    run("""
+jax, jax.numpy = types.ModuleType("jax"), types.ModuleType("jax.numpy")
+sys.modules |= {"jax": jax, "jax.numpy": jax.numpy}
+ndarray.device = 0
+ndarray.shape = property(lambda self: self.array.shape)
+ndarray.reshape = lambda self, shape: ndarray(self.array.reshape(shape))
+ndarray.block_until_ready = lambda self: self
+ndarray.unsafe_buffer_pointer = lambda self: self.array.ctypes.data
+for operator in ("__add__", "__mul__"):
+    setattr(ndarray, operator, lambda self, other: ndarray(getattr(self.array, operator)(getattr(other, "array", other))))
+jax.numpy.empty = jax.numpy.full = lambda shape, *_, device: array(*shape)
+x, running = array(4, 8, 6), array(8)
+y = with_kernels(cosmati.elementwise, "x * 2", x=x)
+assert type(y) is ndarray and y.shape == (4, 8, 6)
+y = with_kernels(cosmati.batch_norm, x, running, running)
+assert type(y) is ndarray and y.shape == (4, 8, 6)
+y, mean, variance = with_kernels(cosmati.batch_norm, x, running, running, training=True)
+assert type(y) is type(mean) is ndarray and y.shape == (4, 8, 6) and mean.shape == variance.shape == (8,)
+""", "jaxlib.fake")

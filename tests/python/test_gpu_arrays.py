@@ -74,6 +74,17 @@ class Jax(unittest.TestCase):
                 self.assertTrue((np.asarray(d + 1, np.float32) == expected.astype(d.dtype).astype(np.float32) + 1).all())
         self.assertTrue(np.allclose(np.asarray(cosmati.softmax(jax.numpy.ones((3, 4)))), 0.25))
 
+    def test_what_needs_filled_arrays(self):
+        x = jax.numpy.asarray(np.random.default_rng(1).standard_normal((5, 4, 3), np.float32))
+        y = cosmati.elementwise("relu(x) + r", x=x, r=x[0, 0])
+        self.assertIsInstance(y, jax.Array)
+        np.testing.assert_allclose(np.asarray(y), np.maximum(x, 0) + np.asarray(x[0, 0]), rtol=1e-6)
+        mean, variance = jax.numpy.zeros(4), jax.numpy.ones(4)
+        y, mean, variance = cosmati.batch_norm(x, mean, variance, training=True)
+        np.testing.assert_allclose(np.asarray(mean), 0.1 * np.asarray(x).mean((0, 2)), rtol=1e-4, atol=1e-6)
+        np.testing.assert_allclose(np.asarray(variance), 0.9 + 0.1 * np.asarray(x).var((0, 2), ddof=1), rtol=1e-4)
+        np.testing.assert_allclose(np.asarray(y).std((0, 2)), 1, rtol=1e-3)
+
 
 if __name__ == "__main__":
     print("CuPy on a GPU:", GPU, "JAX on a GPU:", JAX_GPU)

@@ -28,13 +28,28 @@ def test_softmax(shape, dim):
         cosmati.softmax(x, len(shape))
 
 
-def test_cross_entropy():
-    x, labels = normal(6, 5), np.array([0, 4, 2, 2, 1, 3], np.int32)
-    loss = cosmati.cross_entropy(x, labels)
-    assert loss.shape == ()
-    close(loss, np.mean(np.log(np.exp(x).sum(1)) - x[np.arange(6), labels]))
-    with pytest.raises(ValueError, match="5"):
-        cosmati.cross_entropy(x, labels + 1)
+@pytest.mark.parametrize("dtype", [np.int32, np.int64])
+def test_cross_entropy(dtype):
+    x, labels = normal(6, 5), np.array([0, 4, 2, 2, 1, 3], dtype)
+    expected = np.mean(np.log(np.exp(x).sum(1)) - x[np.arange(6), labels])
+    for reduction, factor in (("mean", 1), ("sum", 6)):
+        loss = cosmati.cross_entropy(x, labels, reduction=reduction)
+        assert type(loss) is np.ndarray and loss.shape == () and loss.dtype == np.float32
+        close(loss, expected * factor)
+        for shape in ((), (1,)):
+            out = np.zeros(shape, np.float32)
+            assert cosmati.cross_entropy(x, labels, reduction=reduction, out=out) is out
+            close(out, expected * factor)
+    close(cosmati.cross_entropy(x, np.repeat(labels, 2)[::2]), expected)
+    for wrong in (labels + 1, labels - 1):
+        with pytest.raises(ValueError, match="5|-1"):
+            cosmati.cross_entropy(x, wrong)
+    with pytest.raises(ValueError, match="4294967296; valid values: 0 to 4"):
+        cosmati.cross_entropy(x, labels.astype(np.int64) + 2**32 * (labels == 0))
+    with pytest.raises(ValueError, match="'none' is not supported: .*log_softmax"):
+        cosmati.cross_entropy(x, labels, reduction="none")
+    with pytest.raises(ValueError, match="valid values: 'mean', 'sum'"):
+        cosmati.cross_entropy(x, labels, reduction="max")
 
 
 def test_batch_norm():
