@@ -215,7 +215,8 @@ void read_exchange(Array& array, char const* name) {
     throw Raised();
 }
 
-// obj.__dlpack__(): on a GPU, the data can be used on the stream of its library.
+// obj.__dlpack__(): on a GPU, the data can be used on the stream of its library. PyTorch refuses tensors that
+// require a gradient.
 Object dlpack_capsule(Array& array) {
   Object const told = Object::checked(PyObject_CallMethod(array.object, "__dlpack_device__", nullptr));
   long long const device = integer_of(Object::checked(PySequence_GetItem(told.get(), 0)).get());
@@ -232,7 +233,10 @@ Object dlpack_capsule(Array& array) {
     set("stream", Object::checked(PyLong_FromSsize_t(stream == 0 ? 1 : stream)).get());
   }
   set("max_version", version.get());
-  Object const method = attribute(array.object, "__dlpack__");
+  Object source = Object::borrowed(array.object);
+  if (array.family->library == "torch" && attribute(array.object, "requires_grad").get() == Py_True)
+    source = Object::checked(PyObject_CallMethod(array.object, "detach", nullptr));
+  Object const method = attribute(source.get(), "__dlpack__");
   Object const none = Object::checked(PyTuple_New(0));
   PyObject* capsule = PyObject_Call(method.get(), none.get(), keywords.get());
   if (capsule == nullptr && PyErr_ExceptionMatches(PyExc_TypeError) != 0) {  // before version 1.0
