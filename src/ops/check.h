@@ -23,7 +23,7 @@ struct Named {
 
 // Two index tuples of a layout with the same offset.
 struct SharedPlace {
-  Shape first, second;  // of rank 0: there are too many tuples to check, and the strides allow overlap
+  Shape first, second;  // rank 0 if there are too many tuples to check and the strides allow overlap
 };
 // Finds two such tuples, or returns nullopt. Exact, unlike Layout::overlaps(), if the search takes at most a
 // million steps. Strides must not be negative.

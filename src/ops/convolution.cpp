@@ -108,7 +108,7 @@ void validate(ConvolutionProblem const& problem) {
   bool const has_epilogue =
       problem.direction == ConvolutionDirection::forward || problem.direction == ConvolutionDirection::data;
   if (!has_epilogue && !(problem.epilogue.expression == epilogue::Expression()))
-    refuse(names.operation, fmt::format("the epilogue is '{}'; only forward and data take one",
+    refuse(names.operation, fmt::format("the epilogue is '{}'; only forward and data support an epilogue",
                                         problem.epilogue.expression.text()));
   if (!has_epilogue && problem.db.present())
     check_shape(names.operation, {"db", problem.db}, {problem.y.extent(1)});

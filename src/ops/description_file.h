@@ -12,7 +12,7 @@ namespace cosmati {
 class DescriptionFile {
  public:
   explicit DescriptionFile(std::string path) : path_(std::move(path)) {}
-  static bool exists(std::string const& path);  // of any kind; read() reports what is wrong with it
+  static bool exists(std::string const& path);  // a file of any kind; read() reports what is wrong with it
 
   // Calls take(key, value) for each line.
   void read(std::function<void(std::string const& key, std::string_view value)> const& take);

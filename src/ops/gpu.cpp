@@ -159,12 +159,12 @@ Gpu describe_gpu(std::string const& name_or_file) {
   }
   if (!DescriptionFile::exists(name_or_file))
     throw Error(ErrorCode::bad_request, unknown_name("GPU", name_or_file, names, "valid values") +
-                                            ", or a file that `cosmati info --describe h200` writes");
+                                            ", or a file written by `cosmati info --describe h200`");
   return GpuFile(name_or_file).read();
 }
 
 std::string to_text(Gpu const& gpu) {
-  std::string text = "# A GPU as a plan sees it. Lines of the form key = value; # begins a comment.\n";
+  std::string text = "# A GPU as seen by the planner. Lines of the form key = value; # begins a comment.\n";
   text += fmt::format("{} = {}\n{} = {}.{}\n", name_key, gpu.name, capability_key, gpu.major, gpu.minor);
   for (Key const& key : keys) {
     text += std::visit([&](auto member) { return fmt::format("{} = {}", key.name, gpu.*member); }, key.field);

@@ -5,7 +5,7 @@
 namespace cosmati {
 
 struct ModuleFile {
-  std::string folder;  // in which libcosmati lies
+  std::string folder;  // the folder that contains libcosmati
   std::string path;    // empty if the module is neither there nor in ../lib beside it
 };
 

@@ -103,10 +103,9 @@ void check_indices(PoolingProblem const& problem) {
     extents += fmt::format("{}{}", extents.empty() ? "" : " x ", extent);
   }
   if (count > limit)
-    refuse(operation,
-           fmt::format("indices of type {} count {} of {}; at most {} allowed, s32 counts up to 2^31 "
-                       "pixels of the image",
-                       name_of(problem.indices.type), taps ? "taps" : "pixels", extents, limit));
+    refuse(operation, fmt::format("indices of type {}: {} {} exceed the limit of {}; s32 counts up to 2^31 "
+                                  "pixels of the image",
+                                  name_of(problem.indices.type), extents, taps ? "taps" : "pixels", limit));
 }
 
 }  // namespace

@@ -98,9 +98,8 @@ Device describe_processor(std::string const& name_or_file, int threads) {
   }
   if (!known) {
     if (!DescriptionFile::exists(name_or_file))
-      throw Error(ErrorCode::bad_request,
-                  unknown_name("processor", name_or_file, names) +
-                      ", or a file that `cosmati info --describe avx2-laptop` writes");
+      throw Error(ErrorCode::bad_request, unknown_name("processor", name_or_file, names) +
+                                              ", or a file written by `cosmati info --describe avx2-laptop`");
     device = read_processor(name_or_file);
   }
   device.threads = threads > 0 ? threads : device.cores;
@@ -110,15 +109,16 @@ Device describe_processor(std::string const& name_or_file, int threads) {
 }
 
 std::string processor_text(Device const& device) {
-  std::string text = "# A processor as a plan sees it. Lines of the form key = value; # begins a comment.\n" +
-                     fmt::format("instruction_set = {}  # of {}\ncores = {}\n", instruction_set(device),
-                                 fmt::join(instruction_sets, ", "), device.cores);
-  auto const add = [&text](char const* key, long long bytes, char const* whose) {
-    if (bytes > 0) text += fmt::format("{} = {}  # of the cache for data {}\n", key, bytes, whose);
+  std::string text =
+      "# A processor as seen by the planner. Lines of the form key = value; # begins a comment.\n" +
+      fmt::format("instruction_set = {}  # one of {}\ncores = {}\n", instruction_set(device),
+                  fmt::join(instruction_sets, ", "), device.cores);
+  auto const add = [&text](char const* key, long long bytes, char const* level) {
+    if (bytes > 0) text += fmt::format("{} = {}  # {}\n", key, bytes, level);
   };
-  add("l1_bytes", device.l1_bytes, "nearest to a core");
-  add("l2_bytes", device.l2_bytes, "behind it, of one core");
-  add("l3_bytes", device.l3_bytes, "that cores share");
+  add("l1_bytes", device.l1_bytes, "L1 data cache of a core");
+  add("l2_bytes", device.l2_bytes, "L2 cache of a core");
+  add("l3_bytes", device.l3_bytes, "L3 cache shared by cores");
   return text;
 }
 

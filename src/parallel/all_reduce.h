@@ -18,7 +18,8 @@ class AllReduce {
   // weight. f32, device memory. On the backend cuda enqueued on `stream`, which may be recording; other
   // backends are synchronous. Throws Error(system).
   virtual void sum(float* data, std::size_t count, double weight, Stream stream) = 0;
-  // Callable from any thread: releases whoever waits for this device, now or later. sum() throws from now on.
+  // Callable from any thread: releases all threads that wait for this device, now or later. sum() throws from
+  // now on.
   virtual void abort() noexcept = 0;
 };
 

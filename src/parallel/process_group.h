@@ -51,7 +51,7 @@ class ProcessGroup {
   virtual void sum(double* data, std::size_t count) = 0;
   // Terminates every process of the group, including this one.
   [[noreturn]] virtual void abort(int status) = 0;
-  // To be called once by all processes when their work is done; no calls may follow.
+  // Must be called once by every process when its work is done; no calls may follow.
   virtual void finish() = 0;
 };
 

@@ -49,7 +49,7 @@ Index terms_of(ConvolutionProblem const& problem) {
 double stated_error(GemmProblem const& problem, Device const& device, char const* kernel,
                     GemmRecipe const& recipe) {
   bool const tensor_cores = on_gpu(device) && recipe.policy.multiply != Multiply::fma;
-  // Tensor cores sum products of fp8 with fewer bits than f32 has, by an amount that no document states.
+  // Tensor cores sum products of fp8 with fewer bits than f32 has, by an undocumented amount.
   if (tensor_cores && (is_float8(problem.a.type) || is_float8(problem.b.type))) return 0;
   DataType const sum = on_gpu(device)
                            ? problem.accumulator.value_or(accumulator_type(problem.a.type, problem.b.type))

@@ -63,7 +63,7 @@ TEST(DescribeProcessor, UnknownNameListsTheKnown) {
   EXPECT_EQ(
       complaint_of([] { describe_processor("laptop"); }),
       "unknown processor 'laptop'; valid values: sse2-only, avx2-laptop, avx512-server, 64-core-server, "
-      "or a file that `cosmati info --describe avx2-laptop` writes");
+      "or a file written by `cosmati info --describe avx2-laptop`");
 }
 
 TEST_F(ProcessorFile, WhatIsWrittenIsReadAgain) {

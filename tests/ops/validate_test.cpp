@@ -228,12 +228,13 @@ TEST(ValidateConvolution, Epilogue) {
                       p.direction = ConvolutionDirection::data;
                     }),
             "");  // k is the output channel: c of dx
-  EXPECT_EQ(refusal(convolution(),
-                    [&](auto& p) {
-                      with("acc * 2", {})(p);
-                      p.direction = ConvolutionDirection::filter;
-                    }),
-            "convolution filter gradient: the epilogue is 'acc * 2'; only forward and data take one");
+  EXPECT_EQ(
+      refusal(convolution(),
+              [&](auto& p) {
+                with("acc * 2", {})(p);
+                p.direction = ConvolutionDirection::filter;
+              }),
+      "convolution filter gradient: the epilogue is 'acc * 2'; only forward and data support an epilogue");
 }
 
 PoolingProblem pooling() {

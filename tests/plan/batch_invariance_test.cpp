@@ -242,7 +242,7 @@ TEST(BatchInvariance, RefusalsAreSentences) {
   auto const plan = make_plan(problem, gpu_device("h200"), invariant);
   EXPECT_EQ(plan.kernel, "warp_specialized");
   EXPECT_EQ(said_of(plan, "multistage"),
-            "does not use multiply wgmma, which batch-invariant plans use for f16 and f16 whatever m is");
+            "does not use multiply wgmma, which batch-invariant plans use for f16 and f16 for every m");
   PlanOptions split = invariant;
   split.policy = "partition=split_k";
   EXPECT_NE(refusal_of(problem, gpu_device("h200"), split).find("sums parts of k separately"),

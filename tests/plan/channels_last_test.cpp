@@ -68,9 +68,9 @@ TEST(ChannelsLast, RefusalsGiveTheReason) {
   Geometry narrow;
   EXPECT_EQ(refusal_on("h200", of(DataType::f16, wide())),
             "warp_specialized packs operands for itself on NVIDIA H200");
-  EXPECT_EQ(refusal_on("a100", of(DataType::f32, wide())), "no tensor cores multiply f32 and f32");
+  EXPECT_EQ(refusal_on("a100", of(DataType::f32, wide())), "tensor cores do not multiply f32 by f32");
   EXPECT_EQ(refusal_on("a100", of(DataType::f16, narrow)),
-            "4 channels of f16 in a group do not fill runs of 16 bytes");
+            "4 4 channels of f16 per group do not fill runs of 16 bytes");
   EXPECT_NE(refusal_on("t4", of(DataType::f16, wide())), "");
   PlanOptions none;
   none.max_workspace = 0;

@@ -141,7 +141,7 @@ TEST(DepthTaps, KernelsOfImagesRefuseVolumes) {
       problem_of(ConvolutionDirection::forward, DataType::f16, DataType::f16, TensorFormat::nhwc, g),
       emulated_device());
   EXPECT_EQ(images.considered.back().kernel, "depth_taps");
-  EXPECT_EQ(images.considered.back().refusal, "for volumes, (N, C, D, H, W); these are images");
+  EXPECT_EQ(images.considered.back().refusal, "supports volumes (N, C, D, H, W), not images");
 }
 
 // The sums of f16 operands are kept in f32 between the taps.

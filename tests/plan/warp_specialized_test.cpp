@@ -164,7 +164,7 @@ TEST(WarpSpecialized, IllegalPoliciesAreNamed) {
   policy.cluster_m = 2;
   EXPECT_EQ(
       plan::warpgroup_policy_violation(policy, 2),
-      "cluster_k = 2 with clusters of 2x1 and warp_n = 64; it takes 1x1, warp_n = block_n, a multiple of 8 "
+      "cluster_k = 2 with clusters of 2x1 and warp_n = 64; it requires 1x1, warp_n = block_n, a multiple of 8 "
       "columns for each block, and no ping_pong");
   // Clusters up to the size that the kernel and every Hopper GPU support.
   policy.cluster_k = 1;
@@ -173,8 +173,9 @@ TEST(WarpSpecialized, IllegalPoliciesAreNamed) {
     EXPECT_EQ(plan::warpgroup_policy_violation(policy, 2), "") << m << 'x' << n;
   }
   policy.cluster_m = policy.cluster_n = 4;
-  EXPECT_EQ(plan::warpgroup_policy_violation(policy, 2),
-            "a cluster of 4x4 blocks; it has at most 8, and a multiple of 8 rows of a tile for each of them");
+  EXPECT_EQ(
+      plan::warpgroup_policy_violation(policy, 2),
+      "a cluster of 4x4 blocks; it may have at most 8, each with a multiple of 8 rows of the shared tiles");
   policy.cluster_m = 2, policy.cluster_n = 1, policy.cluster_k = 2;
   // 12 columns each, for which the kernel would not compile.
   policy.cluster_m = 1;
@@ -183,7 +184,7 @@ TEST(WarpSpecialized, IllegalPoliciesAreNamed) {
   policy.thread_n = 24;
   EXPECT_EQ(
       plan::warpgroup_policy_violation(policy, 2),
-      "cluster_k = 8 with clusters of 1x1 and warp_n = 96; it takes 1x1, warp_n = block_n, a multiple of 8 "
+      "cluster_k = 8 with clusters of 1x1 and warp_n = 96; it requires 1x1, warp_n = block_n, a multiple of 8 "
       "columns for each block, and no ping_pong");
 }
 

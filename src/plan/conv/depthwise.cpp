@@ -112,7 +112,7 @@ double predicted(std::vector<SlidingForm> const& forms, DepthwiseRecipe const& r
     SlidingArguments const& w = sliding.window;
     WindowAxis const& axis = along(sliding, recipe);
     double const own =
-        static_cast<double>(w.inputs) * across(sliding, recipe).taps;  // rows of elements of a run
+        static_cast<double>(w.inputs) * across(sliding, recipe).taps;  // rows of elements per run
     loads = std::max(loads, own);
     image = std::max(image, static_cast<double>(w.images) *
                                 static_cast<double>(channels_of(sliding) / w.outputs) * w.inputs *

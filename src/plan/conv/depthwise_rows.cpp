@@ -55,7 +55,8 @@ std::string violation(Problem const& p, Device const& device, PlanOptions const&
     if (p.stride[i] > max_stride) return fmt::format("stride {}; at most {}", p.stride[i], max_stride);
     if (p.dilation[i] != 1 && taps > 1) return fmt::format("dilation {}; must be 1", p.dilation[i]);
   }
-  constexpr Index max_stride = Index{1} << 26;  // of a column, in 32 bits with the columns of a run
+  constexpr Index max_stride = Index{1} << 26;  // stride of a column: offsets of the columns of a run fit in
+                                                // 32 bits
   for (TensorDescription const* tensor : {&p.x, &p.y})
     if (tensor->layout.stride[3] > max_stride)
       return fmt::format("columns are {} elements apart; at most {}", tensor->layout.stride[3], max_stride);
@@ -249,7 +250,7 @@ double rows_seconds(Problem const& p, Gpu const& gpu) {
   double const rate = gpu.clock_hertz * gpu.fma_f32 * gpu.multiprocessors;
   double const copying = number(p.x.bytes() + p.y.bytes()) / (share_of_memory * gpu.memory_bytes_per_second);
   double const computing = products / (share_of_rate * rate);
-  return std::sqrt(copying * copying + computing * computing);  // hypot would need glibc 2.35
+  return std::sqrt(copying * copying + computing * computing);  // std::hypot would require glibc 2.35
 }
 
 std::string shape_text(DepthwiseRowsShape const& shape) {

@@ -30,9 +30,9 @@ struct DepthwiseRowsFilterTraits {
   std::string print() const;
 };
 
-// The refusal if the emulator has no shape.
+// The refusal if the emulator has no suitable shape.
 inline constexpr char const* no_emulated_shape = "the emulator has no kernel with these taps and strides";
-// The shapes that the emulator's catalogue contains, besides their vectors of one channel.
+// The shapes in the emulator's catalogue, which also contains each with vectors of one channel.
 inline constexpr DepthwiseRowsShape emulated_rows_shapes[] = {
     {false, true, false, 4, 4, 3, 3, 1, 1, false, true},
     {false, true, false, 4, 4, 3, 3, 2, 2, true, false},

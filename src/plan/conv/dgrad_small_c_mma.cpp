@@ -40,9 +40,9 @@ std::string violation(Problem const& p, Device const& device) {
   if (p.x.extent(1) > CellShape::max_channels)
     return fmt::format("{} channels of dx; an mma has {} columns", p.x.extent(1), CellShape::max_channels);
   if (type != p.w.type || size_of(type) < 2 || !mma_takes(type, type, accumulator_type(type, type)))
-    return fmt::format("both factors must be tf32, f16 or bf16 on tensor cores here, not {} and {}",
-                       name_of(type), name_of(p.w.type));
-  if (accumulator_type(type, type) != DataType::f32) return "tensor cores sum in f32 here";
+    return fmt::format("both factors must be tf32, f16 or bf16, not {} and {}", name_of(type),
+                       name_of(p.w.type));
+  if (accumulator_type(type, type) != DataType::f32) return "sums must be f32";
   if (std::string sentence = mma_device_violation(type, device.gpu); !sentence.empty()) return sentence;
   if (device.backend == Backend::emulator &&
       !emulator::multiplies_convolution(MainLoop::multistage, Multiply::mma, type, type))
@@ -58,12 +58,14 @@ std::string violation(Problem const& p, Device const& device) {
   if (!whole) return fmt::format("dy: its channels are not in units of 16 bytes ({} elements)", of_unit);
   for (int d : {2, 3})
     if (p.y.layout.stride[d] * p.y.extent(d) > max_int / 2 || p.y.layout.stride[d] < 0)
-      return fmt::format("dy: {} elements apart within an image", p.y.layout.stride[d]);
+      return fmt::format(
+          "dy: rows or columns are {} elements apart; offsets within an image must fit in 31 bits",
+          p.y.layout.stride[d]);
   if (p.x.extent(0) * p.x.extent(2) * p.x.extent(3) > max_int) return "too many pixels: split the batch";
   return {};
 }
 
-// The products of all places of a cell: (position of the window, place) pairs with a tap.
+// The number of products of a cell: (position of the window, place) pairs that a tap connects.
 int reached(CellShape const& shape) {
   int rows = 0, columns = 0;
   auto const count = [](CellAxis const& axis) {

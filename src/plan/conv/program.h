@@ -22,16 +22,16 @@ struct KernelTypes {
   std::string epilogue, destination;
   std::string print() const;
 };
-// Returns the emulator's types for sums of this type, which the operands have, too.
+// Returns the emulator's types for sums of this type; the operands have the same type.
 KernelTypes emulated_types(DataType sum);
 
-// The program of a plan while it is made.
+// Builds the program of a plan.
 class ConvolutionProgram {
  public:
   // The workspace begins with the memory that the plan's kernels write, followed by the copied filter and the
   // converted tensors.
   explicit ConvolutionProgram(Plan<ConvolutionProblem> const& plan);
-  // The workspace is the algorithm's own, and its kernels take operands of every type.
+  // The workspace is the algorithm's own, and its kernels accept operands of every type.
   ConvolutionProgram(Plan<ConvolutionProblem> const& plan, program::Workspace workspace);
 
   bool is_emulated() const { return plan_.device.backend == Backend::emulator; }

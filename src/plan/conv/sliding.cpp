@@ -137,7 +137,7 @@ std::string launches_text(SlidingLaunches const& launches, Index times) {
 
 std::string taps_text(KnownAxis const& axis) {
   if (axis.taps == 0) return "any taps";
-  return fmt::format("{} taps {}in registers", axis.taps, axis.uneven ? "or one less " : "");
+  return fmt::format("{} taps {}in registers", axis.taps, axis.uneven ? "or one fewer " : "");
 }
 
 KnownAxis known_axis(std::vector<SlidingForm> const& forms, WindowAxis SlidingArguments::*axis) {

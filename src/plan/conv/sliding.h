@@ -44,8 +44,8 @@ constexpr int max_phases_of = static_cast<int>(
 // "3 taps in registers"
 std::string taps_text(KnownAxis const& axis);
 
-// The compile-time facts about an axis for a kernel of all forms; nothing if the forms differ by more than
-// one tap where they have any.
+// The compile-time constants of an axis for a kernel that computes all forms; none if the forms that have
+// taps differ by more than one tap.
 KnownAxis known_axis(std::vector<SlidingForm> const& forms, WindowAxis SlidingArguments::*axis);
 
 // Adds the pointers of a launch.
@@ -87,7 +87,8 @@ SlidingGrid tile_grid(SlidingForm const& sliding, DirectTiledRecipe const& recip
 // Limits the accesses of the result and its operands to widths that divide a thread's run of filters.
 void narrow_runs(ConvolutionForm& form, int filters);
 int tile_threads(DirectTiledRecipe const& recipe);                // per block of direct_tiled
-inline constexpr DirectTile emulated_direct_tile{8, 8, 4, 4, 2};  // the catalogue's tile, and its block
+inline constexpr DirectTile emulated_direct_tile{8, 8, 4, 4, 2};  // tile of the catalogue's kernel, and
+                                                                  // threads per block
 inline constexpr int emulated_direct_threads = 64;
 DepthwiseSchedule depthwise_schedule(SlidingForm const& sliding, DepthwiseRecipe const& recipe);
 SlidingGrid depthwise_grid(SlidingForm const& sliding, DepthwiseRecipe const& recipe);

@@ -33,7 +33,7 @@ struct CanonicalGemm {
   bool of_pieces = false;               // a and b hold bf16 pieces of f32 factors (plan/gemm/pieces.h)
 };
 
-// `swapped` selects one of the two products that give d; by default the one for which rows of d are
+// `swapped` selects one of the two products that compute d; by default the one for which rows of d are
 // contiguous.
 CanonicalGemm canonical(GemmProblem const& problem, std::optional<bool> swapped = {});
 

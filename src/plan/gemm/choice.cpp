@@ -106,7 +106,8 @@ GemmRecipe recipe_for(CanonicalGemm const& form) {
   return recipe;
 }
 
-// Refuses a policy that only another main loop or multiply has; empty if `known` or no list has its name.
+// Rejects a policy that exists only for another main loop or multiply; empty if `known` or no list has its
+// name.
 std::string foreign_policy(PolicyRequest const& request, std::vector<NamedPolicy> const& known) {
   if (request.names.empty()) return {};
   std::string const& name = request.names.front();
@@ -118,7 +119,7 @@ std::string foreign_policy(PolicyRequest const& request, std::vector<NamedPolicy
   return {};
 }
 
-// True if nothing is asked for but the partition or this multiply, so that every policy is considered.
+// True if only the partition or this multiply is requested, so that every policy is considered.
 bool takes_any_policy(PolicyRequest request, Multiply multiply) {
   if (request.multiply == multiply && !request.partition) request.multiply.reset();
   request.partition.reset();

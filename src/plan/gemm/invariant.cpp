@@ -41,7 +41,7 @@ std::string invariant_violation(MainLoop main_loop, CanonicalGemm const& form, G
                    : main_loop == MainLoop::multistage     ? only == Multiply::mma || !by_matrices
                                                            : only == Multiply::wmma || !by_matrices;
   if (has) return {};
-  return fmt::format("does not use multiply {}, which batch-invariant plans use for {} and {} whatever m is",
+  return fmt::format("does not use multiply {}, which batch-invariant plans use for {} and {} for every m",
                      name_of(only), name_of(form.swapped ? form.b.type : form.a.type),
                      name_of(form.swapped ? form.a.type : form.b.type));
 }

@@ -24,7 +24,7 @@ Multiply invariant_multiply(CanonicalGemm const& form, Gpu const& gpu, std::stri
 std::string invariant_violation(MainLoop main_loop, CanonicalGemm const& form, Gpu const& gpu,
                                 std::string const& kernel);
 
-// Returns CanonicalGemm::swapped determined by the strides of d alone, even if m is 1; nothing if not
+// Returns CanonicalGemm::swapped determined by the strides of d alone, even if m is 1; nullopt if not
 // requested.
 std::optional<bool> invariant_side(GemmProblem const& problem, PlanOptions const& options);
 

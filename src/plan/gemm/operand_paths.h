@@ -11,7 +11,7 @@
 namespace cosmati::plan {
 
 struct OperandPath {
-  CanonicalGemm form;      // the original problem, as one of the two products that give d
+  CanonicalGemm form;      // the original problem, as one of the two products that compute d
   GemmRecipe passes;       // its repack_a and repack_b are the preceding passes
   bool exchanged = false;  // the product for which rows of d are not contiguous
 };

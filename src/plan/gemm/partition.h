@@ -15,11 +15,11 @@ struct KPartition {
   int splits = 1;
 };
 
-// What a request fixes, and what the caller's kernels can do.
+// What the request prescribes, and what the caller's kernels support.
 struct PartitionChoice {
   std::optional<Partition> asked;  // only this one, whether it pays off or not
   bool may_stream = false;         // otherwise stream-K is tried only on request
-  bool may_add_parts = false;      // the kernels have split_k_parallel, which is refused otherwise
+  bool may_add_parts = false;      // the kernels support split_k_parallel, which is otherwise rejected
 };
 
 // The partitions worth predicting for the recipe's policy, complete tiles first.

@@ -18,21 +18,21 @@ struct NamedPolicy {
 std::vector<NamedPolicy> named_policies(MainLoop main_loop, Multiply multiply, DataType sum,
                                         int element_bytes = 4);
 
-// These, and what plain products by mma.sync have in addition: small_deep, medium_deep, large_deep,
-// tall_deep, whose steps have 128 bytes, in three stages. On an H100 they are faster than 64 bytes in four
+// These, plus those that only plain products by mma.sync have: small_deep, medium_deep, large_deep and
+// tall_deep, with steps of 128 bytes and three stages. On an H100 they are faster than 64 bytes in four
 // stages for all but the largest tiles (docs/decisions/0044).
 std::vector<NamedPolicy> product_policies(MainLoop main_loop, Multiply multiply, DataType sum,
                                           int element_bytes);
 
 bool has_policy(std::vector<NamedPolicy> const& list, std::string const& name);
 
-// The policy of `named` that the request names, or `otherwise`, with the fields that the request has. Throws
+// The policy of `named` that the request names, or `otherwise`, with the request's fields applied. Throws
 // Error(bad_request) if there is no such name, or if the request has a field that GemmPolicy lacks.
 NamedPolicy requested_policy(PolicyRequest const& request, std::vector<NamedPolicy> const& named,
                              NamedPolicy const& otherwise);
 
-// Every field as a PolicyRequest takes it: "block_m=128,...,partition=tiles". The main loop and `whole` are
-// missing, since callers cannot choose them.
+// All fields in the syntax of PolicyRequest: "block_m=128,...,partition=tiles". The main loop and
+// `full_tiles` are missing, since callers cannot choose them.
 std::string text_of(GemmPolicy const& policy);
 
 // The reason why this policy is invalid for these element types; empty if it is valid.

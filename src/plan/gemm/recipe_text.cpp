@@ -30,7 +30,7 @@ std::string to_string(GemmRecipe const& recipe) {
     std::string text;
     if (p.cluster_m * p.cluster_n > 1) text += fmt::format("cluster {}x{}, ", p.cluster_m, p.cluster_n);
     if (p.cluster_k > 1) text += fmt::format("{} blocks of a cluster share a tile's k, ", p.cluster_k);
-    if (p.ping_pong) text += "two tiles in turn, ";
+    if (p.ping_pong) text += "two alternating tiles, ";
     if (p.blocks > 1) text += fmt::format("{} blocks per multiprocessor, ", p.blocks);
     return text;
   };

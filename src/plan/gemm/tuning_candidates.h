@@ -23,7 +23,7 @@ std::vector<TuningCandidate> tuning_candidates(GemmProblem const& problem, Devic
 std::vector<TuningCandidate> neighbors(GemmProblem const& problem, Device const& device,
                                        PlanOptions const& options, TuningLine const& centre);
 
-// Returns `line` as a candidate; nothing if it gives no kernel for the problem.
+// Returns `line` as a candidate; empty if its kernel does not accept the problem.
 std::vector<TuningCandidate> tuning_candidate_of(GemmProblem const& problem, Device const& device,
                                                  PlanOptions const& options, TuningLine line);
 

@@ -12,7 +12,7 @@
 namespace cosmati::plan {
 namespace {
 
-constexpr int step_bytes = 128;  // of depth: the span of the 128-byte swizzle
+constexpr int step_bytes = 128;  // bytes of depth per step: the span of the 128-byte swizzle
 
 // The reason why TMA cannot copy `matrix` of `rows` by `columns` elements, contiguous along the columns or
 // along the rows; empty if it can.
@@ -233,18 +233,18 @@ std::string warpgroup_policy_violation(GemmPolicy const& p, int element_bytes, D
   if (p.thread_m * p.thread_n > max_sums)
     return fmt::format("{} accumulators per thread; registers hold {}", p.thread_m * p.thread_n, max_sums);
   if (p.stages < 2 || p.stages > 16)
-    return fmt::format("stages = {}; warp_specialized takes 2 to 16", p.stages);
+    return fmt::format("stages = {}; valid values for warp_specialized: 2 to 16", p.stages);
   if (p.cluster_m * p.cluster_n > max_cluster_blocks || p.block_n % (8 * p.cluster_m) != 0 ||
       p.block_m % (8 * p.cluster_n) != 0)
     return fmt::format(
-        "a cluster of {}x{} blocks; it has at most {}, and a multiple of 8 rows of a tile for each of them",
+        "a cluster of {}x{} blocks; it may have at most {}, each with a multiple of 8 rows of the shared tiles",
         p.cluster_m, p.cluster_n, max_cluster_blocks);
   if (p.cluster_k != 1 && p.cluster_k != 2 && p.cluster_k != 4 && p.cluster_k != 8)
     return fmt::format("cluster_k = {}; valid values: 1, 2, 4 and 8", p.cluster_k);
   if (p.cluster_k > 1 && (p.cluster_m * p.cluster_n != 1 || p.block_n != p.warp_n || p.ping_pong ||
                           p.warp_n % (8 * p.cluster_k) != 0))
     return fmt::format(
-        "cluster_k = {} with clusters of {}x{} and warp_n = {}; it takes 1x1, warp_n = block_n, a multiple "
+        "cluster_k = {} with clusters of {}x{} and warp_n = {}; it requires 1x1, warp_n = block_n, a multiple "
         "of 8 columns for each block, and no ping_pong",
         p.cluster_k, p.cluster_m, p.cluster_n, p.warp_n);
   return {};

@@ -302,7 +302,7 @@ class Choice {
     offer.expected_error = fft_error(recipe.real, recipe.factor, e.depths, e.positions);
     Index const tiles = Index{recipe.tiles_down} * recipe.tiles_across;
     offer.text = fmt::format(
-        "transforms of {}x{}, {}, spoiled by a single NaN, expected error {:.2g}, transforms {:.3g} us, {} "
+        "transforms of {}x{}, {}, a NaN spreads to its whole tile, expected error {:.2g}, transforms {:.3g} us, {} "
         "launches and {} calls, {}",
         recipe.rows, recipe.columns, tiles == 1 ? "one tile" : std::to_string(tiles) + " tiles",
         offer.expected_error, transforms * 1e6, offer.recipe.launches, forms * pieces, text);

@@ -17,8 +17,8 @@ namespace {
 
 using Problem = ConvolutionProblem;
 
-constexpr int max_taps = 3;      // of a block, in each direction
-constexpr int lines_before = 8;  // of zeros, before dy and x in shared memory
+constexpr int max_taps = 3;      // taps per block in each direction
+constexpr int lines_before = 8;  // lines of zeros before dy and x in shared memory
 constexpr int max_box = 256;     // elements of a TMA box in each dimension
 
 Index parts_of(Index extent, Index of) { return (extent + of - 1) / of; }
@@ -67,7 +67,7 @@ std::string violation(Problem const& p, Device const& device, PlanOptions const&
   Index const sums = parts_of(p.w.extent(0), wgrad_taps_channels) *
                      parts_of(p.w.extent(1), wgrad_taps_channels) * (p.w.extent(2) + max_taps) *
                      (p.w.extent(3) + max_taps) * wgrad_taps_channels * wgrad_taps_channels;
-  if (sums > most) return fmt::format("up to {} sums; it supports {}", sums, most);
+  if (sums > most) return fmt::format("up to {} sums; at most {}", sums, most);
   return {};
 }
 
@@ -152,7 +152,7 @@ class ShapeSearch {
     recipe.product.partial_bytes = workspace;
     recipe.product.predicted_seconds = seconds;
     bool const in_runs = !form_.image_is_a && tap_digit(form_, 'c').number == 1;
-    int slices = 1;  // of up to 4 parts, which a thread loads at a time
+    int slices = 1;  // groups of up to 4 parts; a thread loads one group at a time
     while (4 * slices < parts && slices < 32) slices *= 2;
     if (device_.backend == Backend::emulator) slices = emulated_wgrad_taps_slices;
     recipe.own = WgradTapsRecipe{shape, static_cast<int>(parts), slices, in_runs};
@@ -170,8 +170,8 @@ class ShapeSearch {
   // The time of both kernels; the constants were measured on an H100 (decision 42).
   double predicted_seconds(WgradTapsParameters const& launch, WgradTapsShape const& shape,
                            std::size_t partial_bytes) const {
-    constexpr double share_of_rate = 0.83;                     // of the tensor cores
-    constexpr double clocks_of_line = 3.5, clocks_of_row = 4;  // of TMA: 128 bytes, and a row of a box
+    constexpr double share_of_rate = 0.83;                     // of the tensor cores' peak
+    constexpr double clocks_of_line = 3.5, clocks_of_row = 4;  // TMA: per 128-byte line, and per row of a box
     constexpr double clocks_of_step = 30, clocks_of_block = 3000;
     constexpr double launches_seconds = 1.5e-6, share_of_memory = 0.8, share_of_sums = 1;
     Gpu const& gpu = device_.gpu;

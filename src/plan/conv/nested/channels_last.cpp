@@ -84,19 +84,19 @@ std::string violation(Problem const& p, Device const& device, PlanOptions const&
                       std::vector<Copy> const& copies) {
   if (std::string sentence = problem_violation(p, device.backend); !sentence.empty()) return sentence;
   if (std::string sentence = options.policy.refusal(); !sentence.empty()) return sentence;
-  if (copies.empty()) return "the channels of its operands are contiguous already";
+  if (copies.empty()) return "the channels of its operands are already contiguous";
   TensorDescription const& image = p.*operands_of(p).front();
   TensorDescription const& other = p.direction == ConvolutionDirection::filter ? p.y : p.w;
   bool const requested = options.kernel == own_name;
   if (!requested && features_of(device.gpu).wgmma)
     return "warp_specialized packs operands for itself on " + device.gpu.name;
   if (!mma_takes(image.type, other.type, accumulator_type(image.type, other.type)))
-    return fmt::format("no tensor cores multiply {} and {}", name_of(image.type), name_of(other.type));
+    return fmt::format("tensor cores do not multiply {} by {}", name_of(image.type), name_of(other.type));
   if (std::string sentence = mma_device_violation(image.type, device.gpu); !sentence.empty()) return sentence;
   for (auto const tensor : operands_of(p)) {
     Index const channels = (p.*tensor).extent(1) / (tensor == &Problem::w ? 1 : p.groups);
     if (channels == 0 || channels * size_of((p.*tensor).type) % run_bytes != 0)
-      return fmt::format("{} channels of {} in a group do not fill runs of {} bytes", channels,
+      return fmt::format("{} channels of {} per group do not fill runs of {} bytes", channels,
                          name_of((p.*tensor).type), run_bytes);
   }
   if (bytes_of(copies) > options.max_workspace)

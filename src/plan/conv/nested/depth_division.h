@@ -25,19 +25,21 @@ struct PlanePart {
   PlaneView x, w, y;
   Index batches = 1;
   Index tap = 0;
-  bool adds = false;  // to what the result holds
+  bool adds = false;  // accumulates into the result
 };
 
-// What a plan consists of, apart from the plans of the parts.
+// The contents of a plan, except the plans of its parts.
 struct PlaneDivision {
   std::vector<PlanePart> parts;
-  std::vector<Index> first_of;                 // filter gradient: first batch of each tap, and their number
-  TensorDescription sums;                      // in the workspace, behind what the parts use; may be absent
-  std::optional<ElementwiseProblem> epilogue;  // from the sums to the result
+  std::vector<Index> first_of;                 // filter gradient: first batch of each tap; at the end, the
+                                               // number of batches
+  TensorDescription sums;                      // in the workspace, after the memory of the parts; may be
+                                               // absent
+  std::optional<ElementwiseProblem> epilogue;  // computes the result from the sums
   std::size_t sum_bytes() const;               // of `sums`, padded
 };
 
-// Nothing for a bias gradient and for empty results.
+// Empty for a bias gradient and for empty results.
 PlaneDivision division_of(ConvolutionProblem const& problem, bool batch_invariant);
 
 // dw[:, :, part.tap] as a sum of partial gradients, and db.

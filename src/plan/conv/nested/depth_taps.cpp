@@ -19,14 +19,14 @@ using Problem = ConvolutionProblem;
 
 constexpr std::size_t max_parts = 1000;
 
-// No transforms: the bounds of verification are those of sums.
+// Excludes transforms, since verification uses the error bounds of sums.
 PlanOptions options_of_part(Problem const& problem, Device const& device, std::size_t workspace_bytes,
                             std::optional<double> max_error, bool batch_invariant) {
   double const sums = stated_error(problem, device, "", {});
   return options_within(workspace_bytes, max_error ? std::min(*max_error, sums) : sums, batch_invariant);
 }
 
-// What runs: `Made<Problem>` is a Plan or a Prepared.
+// The steps to run; `Made<Problem>` is a Plan or a Prepared.
 template <template <class> class Made>
 struct Whole {
   std::vector<Made<Problem>> parts;
@@ -135,12 +135,12 @@ std::size_t largest_of(std::vector<PlanePart> const& parts) {
 Offer<Problem> depth_taps(Problem const& problem, Device const& device, PlanOptions const& options) {
   Offer<Problem> offer;
   offer.refusal = options.policy.refusal();
-  if (!problem.has_depth()) offer.refusal = "for volumes, (N, C, D, H, W); these are images";
+  if (!problem.has_depth()) offer.refusal = "supports volumes (N, C, D, H, W), not images";
   auto const& expression = problem.epilogue.expression;
   if (expression.operands().size() > max_elementwise_operands ||
       expression.stores().size() > max_elementwise_stores || expression.scalars().size() > 12)
     offer.refusal = fmt::format(
-        "the epilogue names {} arrays, {} stores and {} scalars; of volumes at most {}, {} and 12 allowed",
+        "the epilogue names {} arrays, {} stores and {} scalars; for volumes, at most {}, {} and 12",
         expression.operands().size(), expression.stores().size(), expression.scalars().size(),
         max_elementwise_operands, max_elementwise_stores);
   if (!offer.refusal.empty()) return offer;

@@ -16,7 +16,7 @@ namespace {
 
 using Problem = ConvolutionProblem;
 
-constexpr Index max_pixels = 0x7fffffff;    // that a kernel can count
+constexpr Index max_pixels = 0x7fffffff;    // maximum number that a kernel can count
 constexpr Index slice_pixels = 0x40000000;  // leaves room for counting past the end of a slice
 
 // The pixels of an image that count as rows of one product or, for a filter gradient, as depth.

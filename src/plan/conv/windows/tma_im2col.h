@@ -44,7 +44,7 @@ struct WindowProducts {
   bool along_m = false;    // pixels of a result are contiguous; then by_digits, too
   bool image_is_a = true;  // otherwise, for the filter gradient, it is b, and a is dy
   Along along_of_a = Along::k, along_of_b = Along::k;
-  double operand_bytes = 0;  // of both operands, each once
+  double operand_bytes = 0;  // bytes of both operands, each counted once
 };
 // The products over the operands after `packing`.
 WindowProducts window_products(ConvolutionProblem const& problem, Gpu const& gpu,

@@ -50,7 +50,7 @@ bool computes(DataType type) {
 }
 
 double copy_seconds(double bytes, Gpu const& gpu) {
-  constexpr double launch_seconds = 2.5e-6, share_of_bandwidth = 0.8;  // of the data sheet's value
+  constexpr double launch_seconds = 2.5e-6, share_of_bandwidth = 0.8;  // share of the data sheet's bandwidth
   return launch_seconds + bytes / (share_of_bandwidth * gpu.memory_bytes_per_second);
 }
 
@@ -169,7 +169,7 @@ class Tile {
     offer.expected_error = error();
     offer.recipe = recipe_;
     offer.text = fmt::format(
-        "tiles of {0}x{0}, spoiled by a single NaN, expected error {1:.2g}, transforms {2:.3g} us, {3} "
+        "tiles of {0}x{0}, a NaN spreads to its whole tile, expected error {1:.2g}, transforms {2:.3g} us, {3} "
         "launches{4}",
         own.tile, offer.expected_error, transforms * 1e6, recipe_.launches, offer.text);
   }

@@ -14,7 +14,8 @@ namespace cosmati::plan {
 
 struct HostProductEpilogue {
   reference::ElementEpilogue const* expression = nullptr;  // null: the identity
-  TensorDescription const* source = nullptr;               // of c; null: the expression has none
+  TensorDescription const* source = nullptr;               // description of c; null if the expression does
+                                                           // not use it
   void const* source_data = nullptr;                       // or an array of pointers
   bool swapped = false;
   bool by_pointers = false;
@@ -34,7 +35,7 @@ void fill_epilogue(Epilogue& epilogue, CanonicalGemm const& form, std::size_t sc
       epilogue.operands[i] = matrix_arguments(form.operands[i], arguments.operands[i]);
     for (std::size_t i = 0; i < form.stores.size(); ++i)
       epilogue.stores[i] = matrix_arguments(form.stores[i], arguments.stores[i]);
-    std::copy_n(arguments.scalars.begin(), scalars, epilogue.scalars);  // more may have been given
+    std::copy_n(arguments.scalars.begin(), scalars, epilogue.scalars);  // the caller may have passed more
   }
 }
 
