@@ -16,7 +16,7 @@ std::string shipped_generator() {
   for (auto folder = own; folder.has_relative_path(); folder = folder.parent_path())
     if (files::exists(folder / name, ignored)) return (folder / name).string();
   throw Error(ErrorCode::bad_request,
-              "generate dcgan was given no --weights FILE (network.bin or .safetensors), "
+              "generate dcgan has no --weights FILE (network.bin or .safetensors), "
               "and " +
                   std::string(name) + " was not found in " + own.string() + " or its parent folders");
 }

@@ -20,7 +20,7 @@ struct Context {
   Device device;
   TensorFormat format = TensorFormat::nchw;  // of images between layers
   bool training = false;                     // backward() will be called
-  bool gradient_of_input = true;             // and computes dx
+  bool gradient_of_input = true;             // backward() also computes dx
   bool fuse = false;                         // activations are fused into adjacent products
   // Gradients of parameters are computed concurrently with those of images.
   bool branch = false;

@@ -36,7 +36,7 @@ void check_peers(BenchRequest const& request, Device const& device) {
     bool const on_gpu = peer == "cublaslt" || peer == "cublas" || peer == "cudnn";
     if (on_gpu != (device.backend == Backend::cuda))
       throw Error(ErrorCode::unavailable, "peer " + peer +
-                                              (on_gpu ? " is timed on a GPU, with --backend cuda, not "
+                                              (on_gpu ? " requires --backend cuda, not --backend "
                                                       : " is timed on the host, not with --backend ") +
                                               name_of(device.backend));
   }
@@ -60,7 +60,7 @@ PeerProblem convolution_for(std::string const& peer, BenchRequest const& request
     throw Error(
         ErrorCode::unavailable,
         "peer " + peer +
-            " is timed for convolutions of images, forward, data, filter and transposed, with the epilogue acc, "
+            " is timed only for convolutions of images (forward, data, filter and transposed) with the epilogue acc, "
             "not for " +
             request.subject->name() + ' ' + task.notes.label);
   PeerProblem result{peer, "", problem->x.type};
@@ -72,7 +72,7 @@ PeerProblem convolution_for(std::string const& peer, BenchRequest const& request
 PeerProblem torch_for(BenchRequest const& request) {
   if (request.placement.gap > 0 || request.placement.misalignment > 0)
     throw Error(ErrorCode::unavailable,
-                "peer torch is timed on arrays without gaps, aligned; not with --gap or --misalign");
+                "peer torch is timed only on dense, aligned arrays, not with --gap or --misalign");
   char const* const named = std::getenv("COSMATI_PYTHON");
   PeerProblem problem;
   problem.peer = "torch";
@@ -89,11 +89,11 @@ PeerProblem group_for(BenchRequest const& request, Task& task) {
   for (Slot const& slot : slots) members += slot.name.starts_with("a[") ? 1 : 0;
   if (members == 0)
     throw Error(ErrorCode::unavailable,
-                "peer cublas is timed for groups of products, gemm --group, not for " +
+                "peer cublas is timed only for groups of products (gemm --group), not for " +
                     request.subject->name() + ' ' + notes.label +
                     "; --peer cublaslt supports single products");
   if (!notes.plain)
-    throw Error(ErrorCode::unavailable, "peer cublas is timed for the epilogue alpha*acc + beta*c");
+    throw Error(ErrorCode::unavailable, "peer cublas is timed only for the epilogue alpha*acc + beta*c");
   PeerProblem problem{"cublas", "", slots.front().description.type};
   problem.result = slots.back().description.type;
   problem.sum = notes.sum;
@@ -125,7 +125,7 @@ std::vector<PeerProblem> peer_problems(BenchRequest const& request, Task& task, 
     }
     if (notes.transposition.empty())
       throw Error(ErrorCode::unavailable,
-                  "peer " + peer + " is timed here for single matrix products only, not for " +
+                  "peer " + peer + " is timed only for single matrix products, not for " +
                       request.subject->name() + (notes.label.empty() ? "" : " " + notes.label));
     auto const slots = task.slots();
     TensorDescription const &a = slots[0].description, &b = slots[1].description, &c = slots[2].description,
@@ -134,12 +134,13 @@ std::vector<PeerProblem> peer_problems(BenchRequest const& request, Task& task, 
       throw Error(ErrorCode::unavailable, "peer " + peer + " requires operands of one type, not " +
                                               name_of(a.type) + " and " + name_of(b.type));
     if (device.backend == Backend::cuda && (!notes.plain || c.type != d.type))
-      throw Error(ErrorCode::unavailable,
-                  "peer " + peer + " is timed for the epilogue alpha*acc + beta*c, with c and d of one type");
+      throw Error(
+          ErrorCode::unavailable,
+          "peer " + peer + " is timed only for the epilogue alpha*acc + beta*c with c and d of one type");
     Placement const& placement = request.placement;
     if (device.backend != Backend::cuda && (placement.gap > 0 || placement.misalignment > 0))
       throw Error(ErrorCode::unavailable,
-                  "peer " + peer + " is timed on arrays without gaps, aligned; not with --gap or --misalign");
+                  "peer " + peer + " is timed only on dense, aligned arrays, not with --gap or --misalign");
     problems.push_back({peer, notes.transposition, a.type, a.extent(1), b.extent(2), a.extent(2), a.extent(0),
                         1, device.threads, d.type, notes.sum, notes.alpha, notes.beta});
     problems.back().place_a = place_of(a, notes.transposition[0] == 't', placement);
@@ -291,7 +292,7 @@ class Session {
     std::string text;
     for (auto const& [peak, rate] : gpu_peaks_->peaks())
       text += std::string(cuda::name_of(peak)) + ' ' + in_short(rate.sustained * 1e-12) +
-              " Top/s for 0.5 s, " + in_short(rate.burst * 1e-12) + " in short, ";
+              " Top/s sustained, " + in_short(rate.burst * 1e-12) + " burst, ";
     return text + "copies " + in_short(gpu_peaks_->copy_rate() * 1e-12) + " TB/s";
   }
 
@@ -305,7 +306,7 @@ class Session {
   std::vector<std::string> failures_;
 };
 
-// Refuses options that have no effect without a peer.
+// Rejects options that have no effect without a peer.
 void check_options_of_peers(BenchRequest const& request) {
   std::vector<std::string> const peers =
       request.peers.empty() ? std::vector<std::string>{} : split(request.peers, ',');

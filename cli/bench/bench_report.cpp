@@ -209,13 +209,13 @@ std::string bench_method(InterleavedRules const& rules, bool on_gpu) {
   std::string const slices =
       std::to_string(rules.slices) + " slices of " + in_short(rules.slice_seconds) + " s";
   if (on_gpu)
-    return std::string("host: to enqueue one call. Median, p5 and p95 of ") +
-           (rules.single_calls ? "single calls" : "calls, each the mean over a CUDA graph of them") +
-           ", between events; rate and ratio (peer's time / ours) by medians of " + slices +
+    return std::string("host: time to enqueue one call. Median, p5 and p95 of ") +
+           (rules.single_calls ? "single calls" : "calls, each the mean over a CUDA graph of calls") +
+           ", between events; rate and ratio (peer time / our time) use medians of " + slices +
            ", interleaved with each peer on the same buffers; 95% confidence interval of the median "
-           "ratio. first: the first algorithm that the peer's heuristic names.";
-  return "host: of one call, to check and pack its arguments. Median, p5 and p95 of single calls; rate and "
-         "ratio (peer's time / ours) by medians of the minima "
+           "ratio. first: the first choice of the peer's heuristic.";
+  return "host: time to check and pack the arguments of one call. Median, p5 and p95 of single calls; rate and "
+         "ratio (peer time / our time) use medians of the minima "
          "of " +
          slices + ", interleaved with each peer; 95% confidence interval of the median ratio.";
 }

@@ -205,7 +205,8 @@ class InterleavedGpuBenchmark {
     return list;
   }
 
-  // A call that cannot be captured is timed as single calls; measure() then times all participants so.
+  // A call that cannot be captured is timed as single calls; measure() then does the same for all
+  // participants.
   void capture(GpuCall& call, std::string const& whose) {
     if (rules_.single_calls) return;
     try {
@@ -232,7 +233,7 @@ class InterleavedGpuBenchmark {
       peer.trials.push_back({peer.library->algorithm(i), peer.library->workspace_bytes(i)});
       std::chrono::duration<double> const spent = std::chrono::steady_clock::now() - start;
       if (!trials.empty() && spent.count() > max_choosing_seconds) {
-        peer.trials.back().reason = "the time to choose ran out";
+        peer.trials.back().reason = "the time limit for choosing was reached";
         continue;
       }
       GpuCall call{peer_call(peer, i)};
@@ -281,7 +282,7 @@ class InterleavedGpuBenchmark {
     return verify_sample(task_, operands_->download(0), sampled_elements, random_);
   }
 
-  // Compares the peer's result with ours; without that the ratio would mean nothing.
+  // Compares the peer's result with ours; without this check the ratio would be meaningless.
   std::optional<Verdict> verdict_on_peer(GpuPeer const& library, int algorithm) {
     std::optional<double> const tolerance = library.tolerance();
     std::optional<ResultSample> sample;

@@ -11,9 +11,9 @@ namespace cosmati::cli {
 // run-time compiler makes them.
 std::string kernel_digest(Task const& task, Device const& device, PlanOptions const& options);
 
-// The command being executed, quoted for a shell, without options that say where results go or for which GPU
-// plans are made: "cosmati bench gemm ...". It is this process's command line unless set_command() replaced
-// the words after the program's name.
+// The command being executed, quoted for a shell, without options that specify where results go or for which
+// GPU plans are made: "cosmati bench gemm ...". It is this process's command line unless set_command()
+// replaced the words after the program's name.
 std::string command_text();
 void set_command(std::vector<std::string> words);
 

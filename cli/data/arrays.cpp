@@ -18,7 +18,7 @@ std::optional<DataType> asked_type(std::string const& own, TypeChoice const& typ
 }
 
 // For c and operands, --type applies only if the file requires it: to interpret bit patterns, and for
-// integers that no data type here represents.
+// integers without a corresponding data type.
 std::optional<DataType> needed_type(io::ElementKind kind, TypeChoice const& types) {
   if (types.all.empty()) return std::nullopt;
   DataType const type = parse_data_type(types.all);
@@ -56,12 +56,13 @@ char const* options_of(TypeRole role) {
   }
 }
 
-// Saves indices within image planes as an int64 array of indices within the whole array of (n, c, plane)
+// Saves indices within image planes as an int64 array of indices into the full array of (n, c, plane)
 // elements.
 void save_places(std::string const& path, Port const& port, TensorDescription const& description,
                  void const* data) {
   Index const channels = description.extent(1);
-  // int64 is not a data type here: the bits are stored in an f64 tensor and written under an int64 header.
+  // int64 has no data type in this library: the bits are stored in an f64 tensor and written with an int64
+  // header.
   Tensor places(describe(DataType::f64, description.shape()));
   Index const size = places.size(), per_image = size == 0 ? 1 : size / description.extent(0);
   for (Index i = 0; i < size; ++i) {
@@ -88,7 +89,7 @@ LoadedArray load_array(std::string const& path, TypeRole role, TypeChoice const&
   if (!type && !io::natural_type(array.kind))
     throw Error(
         ErrorCode::bad_request,
-        path + ": its elements are " + io::name_of(array.kind) + ", for which there is no data type here; " +
+        path + ": its elements are " + io::name_of(array.kind) + ", which has no corresponding data type; " +
             options_of(role) + " specifies the type to convert them to" +
             (array.kind == io::ElementKind::u16 ? ", or the type of the bit patterns (f16, bf16)" : ""));
   return {io::to_tensor(array, type), array.layout.rank() == 0};

@@ -46,7 +46,7 @@ class StagedTask final : public PreparedTask {
              std::size_t guard)
       : prepared_(std::move(prepared)), device_(std::move(device)), slots_(std::move(slots)), guard_(guard) {}
 
-  // Synchronous, whatever the stream.
+  // Synchronous, regardless of the stream.
   void run(std::span<void* const> pointers, void* workspace, Stream) const override {
     (void)timed_run(pointers, workspace);
   }

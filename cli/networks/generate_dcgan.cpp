@@ -63,7 +63,7 @@ dcgan::Latents random_vectors(GenerateRequest const& request, Index count) {
 // With vectors from a file, a seed would have no effect.
 void refuse_unused_seed(GenerateRequest const& request) {
   if (request.common.seed != Common().seed)
-    refuse(fmt::format("--seed {} is for random vectors; those of this run are those of {}",
+    refuse(fmt::format("--seed {} applies to random vectors; this run reads its vectors from {}",
                        request.common.seed, request.input));
 }
 
@@ -75,7 +75,7 @@ dcgan::Latents walk(GenerateRequest const& request) {
   if (request.count != not_given)
     refuse("--walk sets the number of frames; remove --count, or use --walk-stops for the number of vectors");
   if (!request.input.empty() && request.walk_stops != not_given)
-    refuse("--walk-stops is for random vectors; the stops of this walk are those of " + request.input);
+    refuse("--walk-stops applies to random vectors; this walk reads its stops from " + request.input);
   if (!request.input.empty()) refuse_unused_seed(request);
   Index const random_stops =
       request.walk_stops == not_given ? std::min<Index>(8, request.walk) : request.walk_stops;
@@ -85,7 +85,7 @@ dcgan::Latents walk(GenerateRequest const& request) {
   auto const stops =
       request.input.empty() ? random_vectors(request, random_stops) : vectors_of_file(request.input);
   if (stops.count() < 2)
-    throw Error(ErrorCode::bad_file, request.input + ": holds one vector; a walk goes from one to another");
+    throw Error(ErrorCode::bad_file, request.input + ": holds one vector; a walk requires at least two");
   std::vector<float> z(static_cast<std::size_t>(stops.count() * dcgan::latent_size));
   stops.read(0, stops.count(), z.data());
   return dcgan::Latents(dcgan::walk(z, request.walk));
@@ -120,7 +120,7 @@ void check_generate_files(GenerateRequest const& request) {
       !request.animation.ends_with(".apng"))
     refuse("--animation " + request.animation + ": the name must end in .png or .apng");
   if (request.frames_per_second != not_given && request.animation.empty())
-    refuse("--frames-per-second is for --animation FILE");
+    refuse("--frames-per-second requires --animation FILE");
   if (request.frames_per_second != not_given &&
       (request.frames_per_second < 1 || request.frames_per_second > 100))
     refuse(
@@ -154,12 +154,13 @@ void check_generate_files(GenerateRequest const& request) {
           std::pair{"--count", request.count != not_given}, std::pair{"--walk", request.walk != not_given}})
       if (given)
         refuse(std::string(option) +
-               " is for images; it requires --output FILE, --image FILE or --animation FILE");
+               " applies to images; it requires --output FILE, --image FILE or --animation FILE");
   }
   one_of(request.output_type, {"f32", "f16", "u8"}, "--output-type");
   if (request.output_type != "f32" && !dcgan::is_array(request.output) &&
       (request.measure.empty() || request.measure == "files"))
-    refuse("--output-type " + request.output_type + " is for an --output whose name ends in .npy or .raw");
+    refuse("--output-type " + request.output_type +
+           " applies only to an --output whose name ends in .npy or .raw");
 }
 
 // The files to be written.
@@ -174,12 +175,12 @@ void check_pictures(GenerateRequest const& request, Index count) {
   constexpr Index longest_strip = io::largest_image_extent / dcgan::image_size;
   if (!request.image.empty() && request.walk > longest_strip)
     refuse(fmt::format(
-        "--image {}: a row of {} frames; a picture holds at most {} side by side, --animation any "
-        "number",
+        "--image {}: a row of {} frames; an image holds at most {} side by side, --animation has no "
+        "limit",
         request.image, request.walk, longest_strip));
   std::string const& path = request.image.empty() ? request.animation : request.image;
   if (!path.empty() && count > dcgan::max_images_of_a_picture)
-    refuse(fmt::format("{} {}: {} images; a picture holds at most {}",
+    refuse(fmt::format("{} {}: {} images; a file holds at most {}",
                        request.image.empty() ? "--animation" : "--image", path, count,
                        dcgan::max_images_of_a_picture));
 }
@@ -444,7 +445,7 @@ void generate_dcgan(GenerateRequest const& request) {
   }
   parallel::ProcessGroup* const group = parallel::process_group();
   if (request.measure == "files") {
-    if (group != nullptr) refuse("--measure files is for one process; run it without mpirun");
+    if (group != nullptr) refuse("--measure files supports only one process; run it without mpirun");
     return measure_files(request);
   }
   if (group == nullptr || group->rank() == 0)

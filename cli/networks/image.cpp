@@ -97,8 +97,8 @@ void read_sides(std::string const& text, std::string const& what, int spatial, I
 
 namespace {
 
-// Pads for ceil(input / stride) positions; odd padding puts the extra element at the end (upper) or at the
-// beginning (lower).
+// Pads for ceil(input / stride) positions; if the padding is odd, the extra element is at the end (upper) or
+// at the beginning (lower).
 void same_padding(bool upper, SideNumbers const& input, SideNumbers const& window, Window& result) {
   for (int d = 0; d < 3; ++d) {
     Index const positions = (input[d] + result.stride[d] - 1) / result.stride[d];

@@ -121,11 +121,11 @@ std::string confusion_text(std::vector<std::vector<long long>> const& confusion,
 
 void predict_lenet5(PredictRequest const& request) {
   if (request.model.empty())
-    throw Error(ErrorCode::bad_request, "predict lenet5 requires --model FILE, as saved by `train lenet5`");
+    throw Error(ErrorCode::bad_request, "missing required option --model FILE (saved by `train lenet5`)");
   if (request.data.empty() == request.images.empty())
-    throw Error(ErrorCode::bad_request, "predict lenet5 requires either --data FOLDER or --image FILE");
+    throw Error(ErrorCode::bad_request, "expected either --data FOLDER or --image FILE");
   if (!request.background.empty() && request.images.empty())
-    throw Error(ErrorCode::bad_request, "--background " + request.background + " is for --image FILE");
+    throw Error(ErrorCode::bad_request, "--background " + request.background + " requires --image FILE");
   auto const loaded = lenet5::load(request.model, false);
   Device const device = request.common.device_to_run_on();
   if (request.data.empty())

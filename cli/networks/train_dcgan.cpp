@@ -60,7 +60,7 @@ std::unique_ptr<dcgan::Training> make_training(TrainDcganRequest const& request,
   auto training = std::make_unique<dcgan::Training>(request.resume, steps, pictures, team);
   auto const seed = training->settings().seed;
   if (request.common.seed != Common().seed && static_cast<unsigned long long>(request.common.seed) != seed)
-    refuse(fmt::format("--seed {}: --resume continues with the seed of {}, {}; leave out --seed",
+    refuse(fmt::format("--seed {}: --resume continues with the seed of {}, {}; remove --seed",
                        request.common.seed, request.resume, seed));
   return training;
 }
@@ -106,11 +106,11 @@ void check_request(TrainDcganRequest const& request) {
       (request.batch != not_given || request.width != not_given || request.learning_rate != no_number ||
        !request.common.types.all.empty() || !request.common.types.compute.empty()))
     refuse("--resume continues with the settings of " + request.resume +
-           "; leave out --batch, --width, --learning-rate, --type and --compute");
+           "; remove --batch, --width, --learning-rate, --type and --compute");
   if (request.steps != not_given) check_range("--steps", request.steps, 1, max_steps);
   check_range("--report", request.report, 1, max_steps);
   if (request.sample_every != not_given) {
-    if (request.samples.empty()) refuse("--sample-every is for --samples FILE.png");
+    if (request.samples.empty()) refuse("--sample-every requires --samples FILE.png");
     check_range("--sample-every", request.sample_every, 1, max_steps);
   }
   if (!request.samples.empty() && !request.samples.ends_with(".png"))
@@ -139,8 +139,8 @@ void check_samples_folder(TrainDcganRequest const& request, dcgan::Pictures cons
   std::error_code failed;
   auto const folder = std::filesystem::path(request.samples).parent_path();
   if (std::filesystem::equivalent(folder.empty() ? "." : folder, request.data, failed))
-    refuse("--samples " + request.samples + ": its pictures would be read as data of --data " + request.data +
-           "; choose another folder");
+    refuse("--samples " + request.samples + ": its images would be read as training data of --data " +
+           request.data + "; choose another folder");
 }
 
 std::string continuation(TrainDcganRequest const& request, std::string const& save) {
@@ -166,7 +166,7 @@ void print_start(dcgan::Settings const& s, dcgan::Pictures const& pictures, nets
       device.backend == Backend::cuda ? "" : fmt::format(", {} threads", device.threads), team_text(team)));
 }
 
-// What the process that writes the files does during training.
+// The work of the process that writes the files during training.
 void add_callbacks(dcgan::Callbacks& callbacks, TrainDcganRequest const& request, dcgan::Training& training,
                    std::string const& save) {
   constexpr Index sample_count = 64;
@@ -179,7 +179,7 @@ void add_callbacks(dcgan::Callbacks& callbacks, TrainDcganRequest const& request
       io::write_png(numbered(request.samples, step),
                     dcgan::picture(training.sample(sample_count).data(), sample_count));
     };
-  // A checkpoint may have a hundred megabytes, so at most one per minute is saved.
+  // A checkpoint may be 100 MB, so at most one per minute is saved.
   callbacks.epoch = [&training, &s, save, saved = Clock::now() - std::chrono::minutes(1)](long long) mutable {
     bool const last = training.steps_done() == s.steps;
     if (!last && Clock::now() - saved < std::chrono::minutes(1)) return;

@@ -55,7 +55,7 @@ lenet5::Hyperparameters hyperparameters_of(TrainRequest const& request) {
   set("--weight-decay", request.weight_decay, h.weight_decay, 1000);
   if (!request.optimizer.empty()) h.optimizer = parse_optimizer(request.optimizer);
   if (h.optimizer == OptimizerKind::adam && request.momentum != no_number)
-    refuse(fmt::format("--momentum {} is for --optimizer sgd; {} trains with adam", request.momentum,
+    refuse(fmt::format("--momentum {} applies to --optimizer sgd; {} trains with adam", request.momentum,
                        request.optimizer.empty() ? std::string("--variant ") + lenet5::name_of(h.variant)
                                                  : "--optimizer adam"));
   if (!request.schedule.empty()) h.schedule.kind = parse_schedule_kind(request.schedule);
@@ -65,7 +65,7 @@ lenet5::Hyperparameters hyperparameters_of(TrainRequest const& request) {
   if (!request.common.types.compute.empty()) h.factors = lenet5::parse_factors(request.common.types.compute);
   if (!request.common.types.all.empty()) h.type = lenet5::parse_type(request.common.types.all);
   if (h.type != DataType::f32 && h.factors != DataType::f32)
-    refuse("--compute " + request.common.types.compute + " is for --type f32");
+    refuse("--compute " + request.common.types.compute + " requires --type f32");
   return h;
 }
 
@@ -125,7 +125,7 @@ std::unique_ptr<lenet5::Training> make_training(TrainRequest const& request, net
   auto training = std::make_unique<lenet5::Training>(request.resume, train, test, team);
   auto const seed = training->hyperparameters().seed;
   if (request.common.seed != Common().seed && static_cast<unsigned long long>(request.common.seed) != seed)
-    refuse(fmt::format("--seed {}: --resume continues with the seed of {}, {}; leave out --seed",
+    refuse(fmt::format("--seed {}: --resume continues with the seed of {}, {}; remove --seed",
                        request.common.seed, request.resume, seed));
   return training;
 }
@@ -143,7 +143,7 @@ void check_settings(TrainRequest const& request) {
       request.momentum != no_number || request.weight_decay != no_number ||
       !request.common.types.all.empty() || !request.common.types.compute.empty())
     refuse("--resume continues with the hyperparameters of " + request.resume +
-           "; leave out --variant, --epochs, --batch, --optimizer, --schedule, --learning-rate, "
+           "; remove --variant, --epochs, --batch, --optimizer, --schedule, --learning-rate, "
            "--momentum, --weight-decay, --type and --compute");
 }
 
@@ -207,7 +207,7 @@ bool train_lenet5(TrainRequest const& request, std::atomic<bool> const& interrup
   nets::Team team = team_of(request.common, request.gpus, group);
   team.one_kernel = !request.layered;
   bool const shared = team.size() > 1;
-  // The driver opens a device while the data are read. A failure repeats where the device is used.
+  // The driver opens a device while the data are read. A failure will recur where the device is used.
   std::vector<std::future<DeviceMemory>> opened;
   for (Device const& device : team.devices)
     opened.push_back(std::async(std::launch::async, [&device] { return DeviceMemory(device, 1); }));

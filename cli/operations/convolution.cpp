@@ -205,7 +205,8 @@ std::vector<Index> Convolution::draw_volume(nets::Random& random) {
 // Rejects options without effect. If the program generates the data, the size has all extents, and the window
 // determines the extents of dy in every direction.
 void Convolution::check_uses(std::string const& kind, bool made_here) const {
-  std::string const here = made_here ? "with a size, which gives all extents" : "with --direction " + kind;
+  std::string const here =
+      made_here ? "with a size, which determines all extents" : "with --direction " + kind;
   std::string const only = made_here ? "cosmati run conv --direction " : "--direction ";
   check_use(kind == "data" && !made_here, "--input-size", input_size_, here, only + "data");
   check_use(kind == "filter" && !made_here, "--filter-size", filter_size_, here, only + "filter");
@@ -354,7 +355,7 @@ Job Convolution::job(Inputs const& inputs, Common const& common) const {
   bool const forward = kind == "forward", filter_gradient = kind == "filter", bias = kind == "bias";
   if ((filter_gradient || bias) && !(epilogue_.expression.empty() && epilogue_.settings.empty()))
     throw Error(ErrorCode::bad_request,
-                "--direction " + kind + " does not take an epilogue; forward, data and transposed do");
+                "--direction " + kind + " does not support an epilogue; forward, data and transposed do");
   if (groups_ < 1)
     throw Error(ErrorCode::bad_request,
                 "--groups " + std::to_string(groups_) + " is invalid; it must be at least 1");

@@ -37,9 +37,10 @@ class Gemm final : public Subject {
     options.text("--layout", layout_, "LETTERS",
                  "nn, nt, tn or tt: first letter t if the file of a is (K,M), second letter t if "
                  "that of b is (N,K) (default: nn)");
-    options.text("--group", group_, "MxNxK,...",
-                 "products of these sizes in one launch; COUNTxMxNxK repeats a size; run takes 'files', with "
-                 "lists for --a, --b, --out; verify also takes 'random'");
+    options.text(
+        "--group", group_, "MxNxK,...",
+        "products of these sizes in one launch; COUNTxMxNxK repeats a size; run accepts 'files', with "
+        "lists for --a, --b, --out; verify also accepts 'random'");
     options.flag("--by-pointers", by_pointers_, "the batch as arrays of pointers, one per matrix");
     add_epilogue_options(options, epilogue_, true);
   }
@@ -149,7 +150,7 @@ class Gemm final : public Subject {
     throw Error(ErrorCode::bad_request, inputs.say(first) + ", gives " + letter + " = " + std::to_string(x) +
                                             ", but " + inputs.say(second) + ", gives " + letter + " = " +
                                             std::to_string(y) +
-                                            "; they must be equal (--layout says which axis is which)");
+                                            "; they must be equal (--layout determines the axes)");
   }
   // The common batch of all operands; operands of batch 1 are shared.
   static Index common_batch(Inputs const& inputs,

@@ -107,7 +107,7 @@ class GroupTask final : public Task {
   }
   Findings find(Device const&, FindOptions const&, bool) const override {
     throw Error(ErrorCode::bad_request,
-                "find measures one product at a time, not groups: give the members' sizes one by one");
+                "find measures single products, not groups: specify the members' sizes individually");
   }
 
  private:

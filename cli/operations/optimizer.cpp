@@ -75,7 +75,7 @@ class Optimizer final : public Subject {
   Job job(Inputs const& inputs, Common const& common) const override {
     if (!common.types.d.empty())
       throw Error(ErrorCode::bad_request,
-                  "--d-type " + common.types.d + ": a parameter keeps its type; without --d-type");
+                  "--d-type " + common.types.d + ": parameters keep their type; remove --d-type");
     if (arguments_.step < 1)
       throw Error(ErrorCode::bad_request,
                   "--step " + std::to_string(arguments_.step) + ": steps are counted from 1");

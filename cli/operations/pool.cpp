@@ -170,7 +170,7 @@ Job Pool::job(Inputs const& inputs, Common const& common) const {
   } else {
     problem.y = image(type);
     job.outputs.push_back({"y", "out", order});
-    // Only the reference has the indices of volumes.
+    // Only the reference computes indices for volumes.
     bool const checked = inputs.made_here && problem.mode == PoolingMode::max && spatial < 3;
     if (inputs.wanted.contains("indices") || checked) {
       problem.indices = image(DataType::s32);

@@ -307,7 +307,7 @@ RecordedCall read_call(Json const& line) {
   COSMATI_EACH_COUNTED_OPERATION(COSMATI_COUNT)
 #undef COSMATI_COUNT
   if (!known && !counted) refuse("\"subject\" is \"" + call.subject + "\", which is unknown");
-  if (!known) call.reason = call.subject + " is not a subject of verify and bench";
+  if (!known) call.reason = call.subject + " is not an operation of verify and bench";
   return call;
 }
 

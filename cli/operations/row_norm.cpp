@@ -52,7 +52,8 @@ class RowNorm final : public Subject {
 
   void add_parameters(Options& options) override {
     if (grouped())
-      options.integer("--groups", groups_, "groups of adjacent channels, each normalized by itself")
+      options
+          .integer("--groups", groups_, "number of groups of adjacent channels, each normalized separately")
           .text("--layout", layout_, "NAME", "nchw, nhwc or chwn: memory layout (default: nchw)");
     else
       options.integer(
@@ -228,8 +229,8 @@ Job RowNorm::job(Inputs const& inputs, Common const& common) const {
 }
 
 // The errors of the elements of one problem, from the rounding errors of their sums. u: the unit roundoff of
-// the sums. A sum of n terms is off by up to k(n) u times the sum of their absolute values: one rounding for
-// each term at most, or six standard deviations of the walk of random roundings (as in judge.cpp).
+// the sums. A sum of n terms has an error of up to k(n) u times the sum of their absolute values: at most one
+// rounding per term, or six standard deviations of a random walk of roundings (as in judge.cpp).
 class RowNormBounds {
  public:
   RowNormBounds(RowNormProblem const& problem, RowNormProblem::Arguments const& arguments)
@@ -288,7 +289,7 @@ class RowNormBounds {
       visit(static_cast<Position const&>(at));
     });
   }
-  // Sets the element at the position, of those of x that have this shape, in row-major order.
+  // Sets the error of the output element, in an array of this shape, that belongs to position `at` of x.
   static void set(Tensor& errors, Shape const& shape, Position const& at, double error) {
     Index place = 0;
     for (int d = 0; d < shape.rank; ++d) place = place * shape[d] + (shape[d] == 1 ? 0 : at[d]);

@@ -160,8 +160,8 @@ class Rbf final : public Subject {
   void add_parameters(Options& options) override {
     options.text("--direction", direction_, "NAME", "forward or backward (default: forward)")
         .number("--rubbish", rubbish_,
-                "the constant j of the loss d[label] + log(exp(-j) + sum of exp(-d)); inf, the default, "
-                "leaves it out");
+                "the constant j of the loss d[label] + log(exp(-j) + sum of exp(-d)); the default, inf, "
+                "omits it");
   }
   std::vector<FileOption> files() const override {
     return {{"x", TypeRole::a, false, "(N, F)"},

@@ -64,7 +64,7 @@ PlanOptions plan_options(Subject const& subject, Common const& common) {
   std::string const own = subject.kernel();
   if (!own.empty() && !options.kernel.empty() && own != options.kernel)
     throw Error(ErrorCode::bad_request, "--algorithm " + own + " and --kernel " + options.kernel +
-                                            " select different kernels; give one of them");
+                                            " select different kernels; specify only one");
   if (!own.empty()) options.kernel = own;
   return options;
 }
@@ -149,8 +149,9 @@ void check_accumulator(TypeChoice const& types, DataType a, DataType b, bool hal
   if (types.compute.empty()) return;
   if (named_mode(types.compute) != ComputeMode::exact) {
     if (halves) return;  // compute_mode_of() checks it
-    throw Error(ErrorCode::bad_request, "--compute " + types.compute +
-                                            " is for matrix products; valid values here: tf32 for f32 data");
+    throw Error(ErrorCode::bad_request,
+                "--compute " + types.compute +
+                    " applies to matrix products; valid values for this operation: tf32 for f32 data");
   }
   bool const cut = a == DataType::tf32 || b == DataType::tf32;
   DataType const asked = parse_data_type(types.compute);

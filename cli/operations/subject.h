@@ -50,7 +50,7 @@ class Inputs {
   // The dimension order (Port::order) of an output of this array's shape.
   std::vector<int> order_of(std::string const& name) const;
   std::string say(std::string const& name) const;  // "--a A.npy, f32 (3, 4)"
-  std::vector<std::string> unused() const;         // inputs that no call of at() asked for
+  std::vector<std::string> unused() const;         // inputs that no call of at() has requested
   std::map<std::string, TensorDescription> const& all() const { return descriptions_; }
   // The program generates the data, including missing operands of the epilogue.
   bool made_here = false;
@@ -68,8 +68,8 @@ struct Port {
   std::string slot;    // the tensor's name in the problem
   std::string option;  // the file's option: "x", "out"
   std::vector<int> order;
-  // If not 0, the tensor holds s32 indices within image planes of this size, and the file int64 indices
-  // within the whole (N, C, H, W) array.
+  // If not 0, the tensor holds s32 indices within image planes of this size, and the file int64 indices into
+  // the full (N, C, H, W) array.
   Index plane = 0;
   Index plane_rows =
       0;  // if not 0, the file's indices are column-major within planes with this number of rows
@@ -108,7 +108,7 @@ class Subject {
   virtual std::vector<std::vector<Index>> sizes_of_parameters() const { return {}; }
   // Whether each file option takes a list of files, for inputs "a[0]", "a[1]", ...
   virtual bool takes_lists() const { return false; }
-  // Chooses a random size, and random values for all parameters that were not given.
+  // Chooses a random size, and random values for all parameters that were not specified.
   virtual std::vector<Index> draw(nets::Random& random) = 0;
 
   // The kernel selected by the subject's own options; empty if none.

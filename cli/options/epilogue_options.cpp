@@ -61,10 +61,9 @@ void add_epilogue_options(Options& options, EpilogueText& text, bool has_source)
       .text("--epilogue", text.expression, "EXPRESSION",
             "applied to the sum (default: alpha*acc + beta*c; see: cosmati list epilogue-functions)")
       .texts("--set", text.settings, "NAME=NUMBER",
-             has_source
-                 ? "a scalar of the epilogue (default: alpha 1; beta 0, or 1 where run is given --c and no "
-                   "--epilogue)"
-                 : "a scalar of the epilogue (default: alpha 1, beta 0)");
+             has_source ? "a scalar of the epilogue (default: alpha 1; beta 0, or 1 if run has --c and no "
+                          "--epilogue)"
+                        : "a scalar of the epilogue (default: alpha 1, beta 0)");
 }
 
 BoundEpilogue::BoundEpilogue(EpilogueText const& text, std::span<std::string_view const> indices,

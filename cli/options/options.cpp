@@ -109,7 +109,7 @@ Options& Options::optional_text(std::string const& name, bool& given, std::strin
   return *this;
 }
 
-// CLI11's word for it: such an option may not stand in a configuration file, and a suite is one.
+// CLI11's term: such an option is not allowed in a configuration file, and a suite is one.
 Options& Options::once() {
   last_->configurable(false);
   return *this;

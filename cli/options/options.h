@@ -19,8 +19,7 @@ namespace cosmati::cli {
 class Options {
  public:
   explicit Options(CLI::App& app) : app_(app) {}
-  // `value_name` appears in the help: "--stride ROWS,COLUMNS". The target of an option that is not given is
-  // unchanged.
+  // `value_name` appears in the help: "--stride ROWS,COLUMNS". The target of an absent option is unchanged.
   Options& text(std::string const& name, std::string& value, char const* value_name, std::string const& help);
   Options& texts(std::string const& name, std::vector<std::string>& values, char const* value_name,
                  std::string const& help);  // may be given more than once
@@ -33,7 +32,7 @@ class Options {
   // With a value, sets `value`; without one, sets `given`.
   Options& optional_text(std::string const& name, bool& given, std::string& value, char const* value_name,
                          std::string const& help);
-  // The option declared last holds for all problems of a run; parse_problem() refuses it in a suite's line.
+  // The option declared last applies to all problems of a run; parse_problem() rejects it in a suite's line.
   Options& once();
   Options& group(std::string title);  // a heading in the help for the options that follow
 

@@ -65,7 +65,7 @@ SharedOption const machine_options[] = {
            .text("--device-description", common.device_description, "NAME|FILE",
                  "plan for this GPU: h200, h100, a100, rtx4090, t4, b200, a10, l4, l40s, rtx3060, rtx3090, "
                  "rtx5090; or processor: sse2-only, avx2-laptop, avx512-server, 64-core-server; or a file "
-                 "as cosmati info --describe prints; plans only, except that --backend emulator runs a "
+                 "as printed by cosmati info --describe; plans only, except that --backend emulator runs a "
                  "GPU's kernels on this machine")
            .once();
      }},
@@ -190,17 +190,17 @@ constexpr Hint hints[] = {
     {"find", "--tuning", "find measures all candidates; --out FILE adds to a tuning file"},
     {"tune", "--tuning",
      "tune compares with the plan without measurements; --out FILE adds to a tuning file"},
-    {"tune", "--policy", "tune chooses the policy; --kernel may be given"},
+    {"tune", "--policy", "tune chooses the policy; use --kernel instead"},
     {"compile", "--device",
      "compile needs no GPU; --arch or --device-description names the one to compile for"},
     {"find", "--batch-invariant",
-     "find selects the fastest kernel, and --out FILE is for plans without the option"},
+     "find selects the fastest kernel, and --out FILE serves plans without the option"},
     {"tune", "--batch-invariant", "tune selects tiles and splits according to the number of rows"},
     {"train lenet5", "--batch-invariant", "train plans a network's layers for complete batches"},
     {"train dcgan", "--batch-invariant", "train plans a network's layers for complete batches"},
     {"predict lenet5", "--batch-invariant", "predict plans a network's layers for complete batches"},
     {"generate dcgan", "--batch-invariant", "generate plans a network's layers for complete batches"},
-    {"generate dcgan", "--compute", "its numbers are chosen by --type: f32, tf32, f16 or bf16"},
+    {"generate dcgan", "--compute", "--type selects its data type: f32, tf32, f16 or bf16"},
 };
 
 bool takes(SharedOption const& option, std::string_view command) {

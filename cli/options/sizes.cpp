@@ -37,7 +37,7 @@ std::vector<std::vector<Index>> sizes_by_letters(Subject const& subject, SizeReq
     std::string value = request.letters.at(letters[i]);
     if (value.empty() && i < subject.fewest_sizes())
       throw Error(ErrorCode::bad_request,
-                  "--" + letters[i] + " is missing; a size here is " + form_of(subject));
+                  "--" + letters[i] + " is missing; a size of this operation is " + form_of(subject));
     std::vector<std::vector<Index>> grown;
     auto const range = parse_range(value.empty() ? "1" : value, "--" + letters[i]);
     for (auto const& size : sizes)

@@ -118,7 +118,7 @@ std::vector<Suite> requested_suites(std::string const& subject, std::string cons
                   "the suite " + suite.name + " is for " + suite.subject + ", not for " + subject);
   if (lines.empty()) return suites;
   if (suites.empty())
-    throw Error(ErrorCode::bad_request, "--lines " + lines + " is for the problems of --suite or --shapes");
+    throw Error(ErrorCode::bad_request, "--lines " + lines + " requires --suite or --shapes");
   for (Suite& suite : suites) keep_lines(suite, lines);
   return suites;
 }

@@ -1,5 +1,4 @@
-// One result for programs and readers: named values in a fixed order, printed as a line of JSON or as a table
-// row.
+// One result: named values in a fixed order, printed as a line of JSON or as a table row.
 #pragma once
 #include <string>
 #include <type_traits>

@@ -58,7 +58,7 @@ std::set<std::string> repeated_problems(RatioGroup const& group) {
 }
 
 void draw_axis(Svg& svg, Axis const& axis, double bottom) {
-  svg.text(margin, 12, "start", "the peer's time / ours: longer is faster", "quiet");
+  svg.text(margin, 12, "start", "peer time / our time: longer is faster", "quiet");
   for (int i = 0; i * axis.step <= axis.top; ++i) {
     double const ratio = i * axis.step, x = axis.x(ratio);
     bool const is_one = std::abs(ratio - 1) < 1e-9;
@@ -75,7 +75,7 @@ void draw_bar(Svg& svg, Axis const& axis, PlotRecord const& record, std::string 
   char const* const judgement = record.wrong ? "wrong" : record.ratio >= 1 ? "faster" : "slower";
   svg.begin_group(label + ", " + record.kernel + ": " + interval_text(record) + ", " + record.state);
   svg.text(margin, y + 11, "start", cut(label, longest_label), "label");
-  svg.text(width - margin, y + 11, "end", (record.wrong ? "wrong, " : "") + ratio_text(record.ratio),
+  svg.text(width - margin, y + 11, "end", (record.wrong ? "FAILED, " : "") + ratio_text(record.ratio),
            "label value");
   double const end = axis.x(record.ratio), middle = y + 15 + bar / 2;
   svg.bar(margin, y + 15, end - margin, bar, judgement);

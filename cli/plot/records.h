@@ -14,13 +14,13 @@ struct PlotRecord {
   std::string peer, peer_version, refusal;
   std::string state;           // "verified", "FAILED, throttled to 87%"
   std::string peak;            // what peak_gflops counts: "f32 fma"
-  bool above_ceiling = false;  // the rate, or the measured peak, is wrong
+  bool above_ceiling = false;  // the rate or the measured peak is wrong
   bool wrong = false;
   double seconds = 0;                      // median of one call
   double gflops = 0;                       // 10^9 operations per second
   double intensity = 0;                    // operations per byte of operands and result
   double peak_gflops = 0, copy_bytes = 0;  // GFLOP/s and bytes/s, measured in the same run
-  double peak_burst_gflops = 0;            // for short runs; peak_gflops is then for long ones
+  double peak_burst_gflops = 0;            // peak of short runs; peak_gflops is then the sustained one
   double share_of_peak = 0, share_of_copy = 0;
   double ratio = 0, ratio_low = 0, ratio_high = 0;  // peer's time / our time
   long long time = 0;                               // seconds since 1970

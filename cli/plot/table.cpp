@@ -50,9 +50,9 @@ std::string summary_rows(std::vector<RatioGroup> const& groups) {
                                  escaped(first.peer), escaped(first.device))) +
             number_cell("count", static_cast<double>(group.records.size()),
                         std::to_string(group.records.size())) +
-            number_cell("geometric mean", summary.mean, ratio_text(summary.mean)) +
-            number_cell("least", summary.least, ratio_text(summary.least)) +
-            number_cell("largest", summary.largest, ratio_text(summary.largest)) + "</tr>\n";
+            number_cell("mean", summary.mean, ratio_text(summary.mean)) +
+            number_cell("min", summary.least, ratio_text(summary.least)) +
+            number_cell("max", summary.largest, ratio_text(summary.largest)) + "</tr>\n";
   }
   return rows;
 }

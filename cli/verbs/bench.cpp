@@ -92,7 +92,7 @@ void add_words(std::vector<std::string>& words, std::string const& option, std::
 }
 
 // Runs all rows in this process: libraries load their kernels once, and a GPU's peaks are measured once. A
-// failure ends its own row only.
+// failure ends only its own row.
 void bench_table(TableRequest const& request) {
   std::istringstream table(io::read_file(request.file));
   std::vector<std::string> failures;
@@ -128,8 +128,9 @@ void add_table(CLI::App& verb) {
   auto const request = std::make_shared<TableRequest>();
   Options options(command);
   options.text("--file", request->file, "FILE", "arguments of one benchmark per line; # begins a comment")
-      .text("--backend", request->backend, "NAME", "of all rows")
-      .text("--device-description", request->device_description, "NAME|FILE", "of all rows, with --digest")
+      .text("--backend", request->backend, "NAME", "backend of all rows")
+      .text("--device-description", request->device_description, "NAME|FILE",
+            "device of all rows, with --digest")
       .optional_text("--json", request->json, request->json_file, "FILE", "records as JSON Lines")
       .flag("--digest", request->digest, "print plans and digests without timing, as for one benchmark");
   command.footer(
@@ -150,7 +151,7 @@ void add_bench_command(CLI::App& program) {
       Command(program).add_subcommand("bench", "Benchmark an operation, alone or against peers");
   verb.require_subcommand();
   verb.footer(
-      "On a GPU, all are timed as CUDA graphs of calls, interleaved (docs/measuring.md).\nhost "
+      "On a GPU, all participants are timed as CUDA graphs of calls, interleaved (docs/measuring.md).\nhost "
       "(host_seconds) is the time per call that the calling thread spends outside the kernel: "
       "enqueueing on a GPU; checking and packing arguments on the CPU.\nData are normally "
       "distributed random numbers, column-major for gemm. Small problems are verified first; of "

@@ -45,7 +45,7 @@ constexpr Definition definitions[] = {
      "stages: k steps held in shared memory at once"},
     {RecipeTerm::cluster, "cluster: this many blocks share their loads of a and b"},
     {RecipeTerm::cluster_reduction, "share a tile's k: each block of the cluster sums its share of k"},
-    {RecipeTerm::ping_pong, "two tiles alternating: half of a block stores while the other half multiplies"},
+    {RecipeTerm::ping_pong, "two alternating tiles: half of a block stores while the other half multiplies"},
     {RecipeTerm::raster,
      "raster: the order in which blocks visit d, in bands of this many tiles, to share operands in L2"},
     {RecipeTerm::full_tiles, "full tiles: every extent is a multiple of the tile, so no edge is checked"},

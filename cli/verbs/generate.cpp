@@ -29,7 +29,7 @@ void add_generate_command(CLI::App& program) {
       .text("--output", request->output, "FILE",
             "the images as text, or (count, 64, 64, 3) in .npy, or only these numbers in .raw")
       .text("--output-type", request->output_type, "TYPE",
-            "of .npy and .raw: f32, f16, or u8 for (int)((x + 1) / 2 * 255) (default: f32)")
+            "element type of .npy and .raw: f32, f16, or u8 for (int)((x + 1) / 2 * 255) (default: f32)")
       .text("--image", request->image, "FILE", "the images as a grid, .bmp or .png")
       .integer("--walk", request->walk,
                "generate this many frames of a walk from one latent vector to the next and back to "
@@ -38,17 +38,18 @@ void add_generate_command(CLI::App& program) {
                "random latent vectors visited by --walk (default: 8; with --input: its vectors)")
       .text("--animation", request->animation, "FILE", "the images as an animated .png or .apng")
       .integer("--frames-per-second", request->frames_per_second,
-               "of the animation, from 1 to 100 (default: 20)")
+               "frame rate of the animation, 1 to 100 (default: 20)")
       .text("--timeline", request->timeline, "FILE",
             "measured times of upload, computation, download, conversion and writing of each chunk: "
             "a picture (.svg) or a trace for a browser's trace viewer (.json)")
       .text("--save-weights", request->save_weights, "FILE", "the weights as .safetensors")
       .integer("--batch", request->batch,
                "images per batch (default: 64; on GPUs a 16th of all images, 128 to 1024)")
-      .text("--method", request->method, "NAME[,NAME...]",
-            "of the transposed convolutions, one for all or four: auto, gradient, merged, zeros (GEMM over "
-            "inserted "
-            "zeros), naive (needs the kernel 'direct' of the backends cuda and emulator)")
+      .text(
+          "--method", request->method, "NAME[,NAME...]",
+          "method of the transposed convolutions, one for all or one for each of the four: auto, gradient, merged, zeros (GEMM over "
+          "inserted "
+          "zeros), naive (needs the kernel 'direct' of the backends cuda and emulator)")
       .integer("--gpus", request->gpus, "GPUs to use; under mpirun, per machine")
       .flag("--explain", request->explain, "only print how each layer is computed")
       .text("--measure", request->measure, "WHERE",

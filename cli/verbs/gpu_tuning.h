@@ -21,7 +21,7 @@ struct TuningResult {
   TuningCandidate planned;
   Interval ratio;                     // plan's time / chosen time; 1 if they are the same choice
   int measured = 0;                   // number of choices measured
-  double spent_seconds = 0;           // out of the budget
+  double spent_seconds = 0;           // time used from the budget
   bool as_graphs = true;              // timed as CUDA graphs, as bench does
   bool has_kept = false;              // the line of the file was measured again and is kept
   std::vector<std::string> failures;  // choices that gave wrong results

@@ -56,11 +56,10 @@ std::vector<Line> lines() {
   list.push_back(
       {"device", "cpu", processor_model() + ", " + processor_summary(this_device(Backend::reference))});
   auto const limit = epilogue::vector_level_limit();
-  list.push_back(
-      {"limit", "COSMATI_MAX_CPU_ISA",
-       limit ? std::string("no more than ") + name_of(*limit) + " by our kernels, oneDNN and OpenBLAS"
-             : "not set; SSE2, AVX2 or AVX512 limits our kernels, oneDNN and OpenBLAS",
-       limit.has_value()});
+  list.push_back({"limit", "COSMATI_MAX_CPU_ISA",
+                  limit ? std::string("our kernels, oneDNN and OpenBLAS use at most ") + name_of(*limit)
+                        : "not set; SSE2, AVX2 or AVX512 limits our kernels, oneDNN and OpenBLAS",
+                  limit.has_value()});
   for (Gpu const& gpu : gpus_here())
     list.push_back({"device", "cuda " + std::to_string(gpu.ordinal),
                     gpu.name + ", compute capability " + std::to_string(gpu.major) + '.' +

@@ -164,12 +164,11 @@ void add_list_command(CLI::App& program) {
       "list", "List kernels, suites, policies, epilogue functions, aliases of names");
   verb.require_subcommand();
   verb.footer("Example: cosmati list kernels");
-  add_listing(verb, "kernels", "Kernels of each backend, in the order in which they are planned",
-              list_kernels);
+  add_listing(verb, "kernels", "Kernels of each backend, in order of preference", list_kernels);
   add_listing(verb, "suites", "Lists of problems for bench and verify", list_suites);
   add_listing(verb, "policies", "Named policies of the GPU kernels", list_policies);
   add_listing(verb, "epilogue-functions", "Functions of the epilogue language", list_functions);
-  add_listing(verb, "aliases", "Names from other libraries that are accepted for ours", list_aliases);
+  add_listing(verb, "aliases", "Names from other libraries that are accepted as aliases", list_aliases);
 }
 
 }  // namespace cosmati::cli

@@ -58,9 +58,10 @@ void plot_job(PlotRequest const& request) {
   if (above > 0)
     throw Error(
         ErrorCode::wrong_result,
-        fmt::format("figures above the peak measured in the same run: {}, the first {}; the time or the "
-                    "peak is wrong; measure again",
-                    above, first_above));
+        fmt::format(
+            "figures above the peak measured in the same run: {}, the first {}; either the time or the "
+            "peak is wrong; measure again",
+            above, first_above));
 }
 
 }  // namespace

@@ -118,11 +118,10 @@ std::string peers_of(ReplayRequest const& request, RecordedCall const& call) {
       able.push_back(peer);
     else
       say(request, call,
-          "without " + peer + ": it is timed for " +
-              (for_convolutions
-                   ? "convolutions of images without an epilogue"
-                   : "single matrix products, column-major, without an epilogue, on the host of f32 "
-                     "(openblas also f64)"));
+          "without " + peer + ": it is timed only for " +
+              (for_convolutions ? "convolutions of images without an epilogue"
+                                : "single column-major matrix products without an epilogue; on the host, f32 "
+                                  "(openblas also f64)"));
   }
   return join(able, ",");
 }
@@ -150,8 +149,8 @@ Workload workload_of(ReplayRequest const& request, Device const& device) {
     workload.calls.push_back(std::make_shared<RecordedCall const>(std::move(call)));
   }
   if (workload.calls.empty())
-    refuse(request.file + ": nothing can be replayed, all " + std::to_string(workload.left_out) +
-           " lines were left out");
+    refuse(request.file + ": nothing can be replayed; all " + std::to_string(workload.left_out) +
+           " lines were skipped");
   return workload;
 }
 
@@ -194,7 +193,7 @@ void bench(ReplayRequest const& request, Workload const& workload) {
 
 void check_mode(ReplayRequest const& request) {
   if (request.verify && request.bench) refuse("--verify and --bench are mutually exclusive");
-  if (request.bench && request.small_integers) refuse("--integers is for --verify");
+  if (request.bench && request.small_integers) refuse("--integers requires --verify");
   if (!request.peers.empty())
     for (std::string const& peer : split(request.peers, ','))
       one_of(peer, {"onednn", "openblas", "cublaslt", "cudnn", "torch"}, "--peer");
@@ -223,7 +222,7 @@ void replay(ReplayRequest const& request) {
   std::string const all = std::to_string(workload.calls.size() + workload.left_out);
   print_line(std::to_string(workload.calls.size()) + " of " + all + " lines of " + request.file +
              " replayed" +
-             (workload.left_out > 0 ? ", " + std::to_string(workload.left_out) + " left out" : ""));
+             (workload.left_out > 0 ? ", " + std::to_string(workload.left_out) + " skipped" : ""));
 }
 
 }  // namespace
@@ -248,7 +247,7 @@ void add_replay_command(CLI::App& program) {
             "with --bench: exit status 1 if the ratio to a peer is lower")
       .integer("--slices", request->slices, "with --bench: slices per participant (default: 15)")
       .number("--slice-seconds", request->slice_seconds, "with --bench: seconds per slice (default: 0.2)")
-      .flag("--hot", request->hot, "with --bench: the same operands at each call")
+      .flag("--hot", request->hot, "with --bench: the same operands in each call")
       .number("--most-operations", request->max_operations,
               "larger problems are not verified (default: 2e9; with --bench 2e8)");
   add_shared_options(options, request->common, "replay", nullptr, &request->json_file);

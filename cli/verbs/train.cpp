@@ -67,7 +67,7 @@ void add_dcgan(CLI::App& train) {
             "grids of 64 images during training, to FILE-000001.png, FILE-000002.png, ...: numbered by step")
       .integer("--sample-every", request->sample_every,
                "steps between grids (default: a grid after 1, 2, 4, 8, ... steps and after each pass)")
-      .text("--generator", request->generator, "FILE", "the generator alone, in f16, saved at the end")
+      .text("--generator", request->generator, "FILE", "only the generator, in f16, saved at the end")
       .integer("--gpus", request->gpus, "GPUs that share each batch (0: one device, by --backend)")
       .integer("--report", request->report, "steps between lines of progress (default: 100)")
       .group("Hyperparameters")
@@ -75,7 +75,8 @@ void add_dcgan(CLI::App& train) {
       .integer("--batch", request->batch, "real and generated images per step (default: 256)")
       .integer("--width", request->width,
                "channels before the last layer, an eighth of those after the projection (default: 64)")
-      .number("--learning-rate", request->learning_rate, "of Adam, for both networks (default: 0.0002)");
+      .number("--learning-rate", request->learning_rate,
+              "learning rate of Adam, for both networks (default: 0.0002)");
   add_shared_options(options, request->common, "train dcgan");
   dcgan.callback([request] {
     use_cache_of(request->common);
@@ -104,7 +105,8 @@ void add_train_command(CLI::App& program) {
       "/usr/share/datasets/fashion-mnist --save lenet5.safetensors");
   auto const request = std::make_shared<TrainRequest>();
   Options options(lenet5);
-  options.text("--data", request->data, "FOLDER", "with MNIST's four IDX files, plain or .gz (required)")
+  options
+      .text("--data", request->data, "FOLDER", "folder with MNIST's four IDX files, plain or .gz (required)")
       .text("--save", request->save, "FILE",
             "the model, saved as a checkpoint after each epoch (default: lenet5.safetensors)")
       .text("--resume", request->resume, "FILE", "a checkpoint to resume, with its own hyperparameters")
@@ -122,7 +124,7 @@ void add_train_command(CLI::App& program) {
             "constant, step, inverse, cosine, one-cycle (default: one-cycle)")
       .number("--learning-rate", request->learning_rate,
               "base rate, or peak of one-cycle (default: depends on the variant)")
-      .number("--momentum", request->momentum, "of sgd (default: 0.9)")
+      .number("--momentum", request->momentum, "momentum of sgd (default: 0.9)")
       .number("--weight-decay", request->weight_decay, "(default: modern 0.0005, chapter 0)")
       .integer("--gpus", request->gpus, "GPUs that share each batch (0: one device, by --backend)");
   add_shared_options(options, request->common, "train lenet5");

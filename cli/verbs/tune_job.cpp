@@ -22,9 +22,10 @@ class Session {
             std::string const& suite) {
     Device const device = common.device_to_run_on();
     if (device.backend != Backend::cuda)
-      throw Error(ErrorCode::unavailable, std::string("tune measures kernels on a GPU, with --backend cuda; "
-                                                      "this is the backend ") +
-                                              name_of(device.backend));
+      throw Error(ErrorCode::unavailable,
+                  std::string("tune measures kernels on a GPU and requires --backend cuda; "
+                              "this is the backend ") +
+                      name_of(device.backend));
     // Reports a file that cannot be appended to before anything is measured.
     if (!has_table_) table_of_file_ = io::tuning_to_add_to(request_.out);
     has_table_ = true;
@@ -60,7 +61,7 @@ class Session {
   void finish() const {
     if (!request_.common.json) {
       table_.print();
-      print_line("Ratio: the time as planned / as chosen, by medians of " +
+      print_line("Ratio: time of the plan / time of the choice, from medians of " +
                  std::to_string(TuningRules().slices) +
                  " interleaved slices; results verified on rows and columns. " + request_.out + " has " +
                  std::to_string(table_of_file_.size()) + " classes.");

@@ -18,11 +18,10 @@ void add_options(CLI::App& command, VerifyRequest& request) {
       .once()
       .flag("--integers", request.small_integers,
             "data from -3 to 3: if sums are exact, results must be bit-identical")
-      .text(
-          "--data", request.data, "NAME",
-          "normal, hard or mixed: normal numbers; mixed magnitudes, one huge element, denormals, NaN and "
-          "infinities, constant rows, exact cancellation; a third of the problems hard. Not given: mixed for "
-          "random problems, normal for sizes and suites")
+      .text("--data", request.data, "NAME",
+            "normal, hard or mixed: normal numbers; mixed magnitudes, one huge element, denormals, NaN and "
+            "infinities, constant rows, exact cancellation; a third of the problems hard (default: mixed for "
+            "random problems, normal for sizes and suites)")
       .once()
       .flag("--gaps", request.gaps, "gaps between rows, planes and images, as in views of larger arrays")
       .integer("--misalign", request.misalignment,
@@ -63,7 +62,7 @@ void add_verify_command(CLI::App& program) {
       Command(program).add_subcommand("verify", "Compare an operation with the double-precision reference");
   verb.require_subcommand();
   verb.footer(
-      "All outputs are compared under an error bound derived from the types and the number of summed "
+      "All outputs are compared within an error bound derived from the types and the number of summed "
       "terms; they are\npoisoned before the run and placed between guard bands. --type takes a list, "
       "or all.\nExample: cosmati verify gemm --size 1:65:16x127x333 --type f32,bf16 --layout tn");
   verb.when_read([verb] {

@@ -187,11 +187,12 @@ void verify_job(VerifyRequest const& request, WithVerifyOptions const& with_opti
   if (request.workload) suites.push_back(*request.workload);
   bool const random_problems = sizes.empty() && suites.empty();
   if (!random_problems && request.count != not_given)
-    throw Error(ErrorCode::bad_request, "--count " + std::to_string(count) +
-                                            " is for random problems: without a size, --suite and --shapes");
+    throw Error(ErrorCode::bad_request,
+                "--count " + std::to_string(count) +
+                    " applies to random problems; remove the size, --suite and --shapes");
   if (random_problems && !request.size.images.empty())
     throw Error(ErrorCode::bad_request,
-                "--images " + request.size.images + " is for problems of --size, --suite or --shapes");
+                "--images " + request.size.images + " requires --size, --suite or --shapes");
   for (Suite const& suite : suites)
     for (ProblemOptions const& problem : suite.problems) {
       VerifyRequest const one = with_options(request, problem);

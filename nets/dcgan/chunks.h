@@ -88,9 +88,9 @@ class Dealer {
   Written prefix_;
   Index text_at_;
   std::deque<Chunk> returned_;
-  std::map<Index, Part> waiting_;      // that wait for earlier chunks, by number
+  std::map<Index, Part> waiting_;      // parts that wait for earlier chunks, by number
   std::deque<Part> here_, elsewhere_;  // placed
-  std::map<Index, Index> text_end_;    // of placed chunks that are not in the prefix
+  std::map<Index, Index> text_end_;    // text ends of placed chunks that are not in the prefix
   std::set<Index> written_;            // written chunks that follow unwritten ones
   int takers_ = 0;
   std::exception_ptr failure_;

@@ -47,7 +47,7 @@ class Pipeline {
 
   struct Slot {
     HostMemory z;
-    std::size_t images = 0;  // which of host_images_
+    std::size_t images = 0;  // index in host_images_
     DeviceMemory device_z, device_images;
     Recording work;
     Moment begun, uploaded, started, computed, fetched, done;  // fetched: start of the download

@@ -42,7 +42,7 @@ class Replica {
   void refresh_factors();
   // Runs step `step`, from 0; periodically first uploads the pictures and latent vectors of many steps.
   void step(long long step);
-  // Mean losses of discriminator and generator over whole batches, summed over the steps since the last call.
+  // Mean losses of discriminator and generator over full batches, summed over the steps since the last call.
   struct Losses {
     double discriminator, generator;
   };

@@ -22,8 +22,8 @@ struct DrawnChunk {
 // next one begins.
 inline int slots_of(Device const& device) { return device.backend == Backend::cuda ? 3 : 1; }
 
-// One thread per device. The chunks of a device that fails are given to the others, and `warn` is called each
-// time. Pipelines are prepared by the constructor, for all devices concurrently.
+// One thread per device. The chunks of a device that fails are reassigned to the others, and `warn` is called
+// each time. Pipelines are prepared by the constructor, for all devices concurrently.
 class Workers {
  public:
   using Warn = std::function<void(std::string const&)>;
@@ -39,7 +39,7 @@ class Workers {
   // Called on the device's thread for each chunk that it has computed; may throw, which fails the dealer.
   using Deliver = std::function<void(Chunk const&, Images)>;
   void start(Dealer& dealer, Latents const& latents, Deliver deliver);
-  void wait();  // until all chunks are computed, or no worker is left
+  void wait();  // waits until all chunks are computed, or no worker is left
   std::vector<PlannedPart> const& parts() const;
   std::vector<std::vector<DrawnChunk>> const& drawn() const {
     return drawn_;

@@ -115,7 +115,7 @@ def check_lenet5(folder):
     told = run("train", "lenet5", "--data", data, "--epochs", 1, "--batch", 64, "--compute", "tf32", "--backend", "cpu", "--save", half).stderr
     expect("a warning about tf32 on the CPU", told.count("\n") == 1 and "warning: tf32 has no effect" in told and "cpu" in told, told)
     refused("train", "lenet5", "--data", data, "--type", "s8", saying="f32, f16 or bf16")
-    refused("train", "lenet5", "--data", data, "--type", "f16", "--compute", "tf32", saying="is for --type f32")
+    refused("train", "lenet5", "--data", data, "--type", "f16", "--compute", "tf32", saying="requires --type f32")
     refused("train", "lenet5", "--data", data, "--resume", half, "--type", "f32", saying="--type")
     refused("train", "lenet5", "--data", data, "--gpus", 99, saying="--gpus 99")
     refused("train", "lenet5", "--data", data, "--gpus", 4, "--backend", "cpu", "--batch", 2, saying="at least one for each")
@@ -434,7 +434,7 @@ def check_dcgan_refusals(folder, network, values):
     for words in (["--count", -1], ["--walk", -1], ["--walk", 4, "--walk-stops", -1]):
         refused(*base, *words, *one[2:], saying=f"{words[-2]} -1 is out of range")
     for option in ("--compute", "--accumulator", "--a-type", "--b-type", "--c-type", "--d-type"):
-        refused(*base, *one, option, "tf32", saying=f"generate dcgan: unknown option {option}; its numbers are chosen by --type" if option == "--compute" else f"generate dcgan: unknown option {option}; it applies to run,")
+        refused(*base, *one, option, "tf32", saying=f"generate dcgan: unknown option {option}; --type selects its data type" if option == "--compute" else f"generate dcgan: unknown option {option}; it applies to run,")
     for backend, method in (("cpu", "naive"), ("reference", "auto,auto,auto,naive")):
         error = run(*base, *one, "--backend", backend, "--method", method, status=3).stderr
         expect(f"--method {method} on {backend}", f"--method {method}: naive" in error and error.count("\n") == 1, error)

@@ -377,7 +377,7 @@ def placed():
     program.check(explained("--gap", "3")["problem"].endswith(" gap 3") and any(way in explained("--gap", "3")["recipe"] for way in ("repacked first", "by threads")), "explain plans for gaps")
     says(program.call("explain", "gemm", "--size", "8x8x8", "--gap", "-1", expect=2), "--gap -1", "0 to 65536")
     told = program.call("explain", "gemm", "--size", "256x256x256", "--gap", "3", "--type", "bf16", "--device-description", "h200").stdout
-    program.check("Terms:" in told and "repacked first: " in told and "two tiles in turn: " not in told, f"explain says what the terms of its recipes mean: {told}")
+    program.check("Terms:" in told and "repacked first: " in told and "two alternating tiles: " not in told, f"explain says what the terms of its recipes mean: {told}")
 
 
 def groups():

@@ -124,7 +124,7 @@ def with_pytorch():
         line = line_of(call("bench", *words.split(), *quick, COSMATI_PYTHON=python))
         check(line.get("peer_verified") is True and line.get("peer_refusal") is None,
               f"{words}: {line.get('peer_verified')}, {line.get('peer_refusal')}")
-    for words, why in (("conv --size 2x8x12x12x8x3x3 --pad 0,1,0,1", "pads both sides alike"), ("lrn --shape 2x8x5x5 --size 4", "window of 4"),
+    for words, why in (("conv --size 2x8x12x12x8x3x3 --pad 0,1,0,1", "pads both sides equally"), ("lrn --shape 2x8x5x5 --size 4", "window of 4"),
                        ("rmsnorm --size 20x30 --direction backward", "on GPUs only"),
                        ("dropout --size 100", "not for dropout"), ("elementwise --size 9 --set alpha=2 --epilogue alpha*acc", "without alpha"), ("gemm --size 8x8x8", "not for gemm")):
         line = line_of(call("bench", *words.split(), *quick, COSMATI_PYTHON=python))

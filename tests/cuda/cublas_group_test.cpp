@@ -101,10 +101,10 @@ TEST(CublasGroup, SaysWhatItDoesNotCompute) {
   problem.beta = 0;
   problem.type = DataType::s8;
   EXPECT_EQ(CublasGroup(problem, operands, 0).refusal(),
-            "cuBLAS has groups of f64, f32, tf32, f16 and bf16, not of s8");
+            "cuBLAS supports groups of f64, f32, tf32, f16 and bf16, not of s8");
   problem.type = DataType::f16;
   EXPECT_EQ(CublasGroup(problem, operands, 0).refusal(),
-            "cuBLAS is timed for groups of one type, not f16 and f32");
+            "cuBLAS is timed only for groups of one type, not f16 and f32");
 }
 
 }  // namespace

@@ -276,7 +276,7 @@ TEST_F(InterleavedGpuBenchmark, SaysWhichProductsOfBytesThePeerHas) {
   EXPECT_EQ(of_peer("tn", e5m2, e4m3, e5m2).refusal, "");
   EXPECT_EQ(of_peer("tn", e4m3, e4m3, bf16, 1).refusal, "");
   EXPECT_EQ(of_peer("nn", e4m3, e4m3, bf16).refusal,
-            "cuBLASLt multiplies fp8 along k only, --layout tn, not nn");
+            "cuBLASLt multiplies only K-major fp8 (--layout tn), not nn");
   EXPECT_EQ(of_peer("tn", e5m2, e5m2, bf16).refusal,
             "cuBLASLt multiplies e4m3 and e4m3, or e4m3 and e5m2, not e5m2 and e5m2");
   EXPECT_EQ(

@@ -161,7 +161,7 @@ def check_program(folder):
     assert len({line["digest"] for line in lines}) == 2 and all(len(line["digest"]) == 24 for line in lines), lines
     for words, complaint in ((("--suite", "squares", "--lines", "2,14"), "--lines 2,14: the suite squares has 13 problems; valid values: 1 to 13"),
                              (("--suite", "squares", "--lines", "0"), "valid values: 1 to 13"), (("--suite", "squares", "--lines", "two"), "--lines"),
-                             (("--size", "8x8x8", "--lines", "1"), "--lines 1 is for the problems of --suite or --shapes")):
+                             (("--size", "8x8x8", "--lines", "1"), "--lines 1 requires --suite or --shapes")):
         status, lines, error = cosmati("gemm", *words, *described)
         assert status == 2 and complaint in error and not lines, (words, error)
     status, lines, _ = cosmati("gemm", "--size", "8x8x8", "--epilogue", "relu(acc + bias[n])", "--backend", "cpu", "--slices", "1", "--slice-seconds", "0.001", "--json")

@@ -49,9 +49,9 @@ std::string violation_in_group(PeerProblem const& problem) {
   for (DataType const one : {DataType::f64, DataType::f32, DataType::tf32, DataType::f16, DataType::bf16})
     known = known || type == one;
   if (!known)
-    return std::string("cuBLAS has groups of f64, f32, tf32, f16 and bf16, not of ") + name_of(type);
+    return std::string("cuBLAS supports groups of f64, f32, tf32, f16 and bf16, not of ") + name_of(type);
   if (number_in_group(problem.result) != number_in_group(type))
-    return std::string("cuBLAS is timed for groups of one type, not ") + name_of(type) + " and " +
+    return std::string("cuBLAS is timed only for groups of one type, not ") + name_of(type) + " and " +
            name_of(problem.result);
   if (problem.sum == DataType::f16) return "cuBLAS accumulates groups in f32, not in f16";
   if (problem.beta != 0) return "cuBLAS overwrites a group's c; only beta 0 is timed";

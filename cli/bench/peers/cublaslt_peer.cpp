@@ -35,11 +35,11 @@ std::string fp8_violation(PeerProblem const& problem, DataType b) {
   if (a == DataType::e5m2 && b == DataType::e5m2)
     return "cuBLASLt multiplies e4m3 and e4m3, or e4m3 and e5m2, not e5m2 and e5m2";
   if (problem.layout != "tn")
-    return "cuBLASLt multiplies fp8 along k only, --layout tn, not " + problem.layout;
+    return "cuBLASLt multiplies only K-major fp8 (--layout tn), not " + problem.layout;
   bool const wide = d == DataType::f32 || d == DataType::f16 || d == DataType::bf16;
   bool const narrow = d == DataType::e4m3 || (d == DataType::e5m2 && (a == d || b == d));
   if (!wide && !narrow)
-    return std::string("cuBLASLt has products of ") + quoted_types(a, b) +
+    return std::string("cuBLASLt stores products of ") + quoted_types(a, b) +
            " as f32, f16, bf16, e4m3, and e5m2 where a factor is e5m2, not as " + name_of(d);
   if (narrow && problem.beta != 0)
     return std::string("cuBLASLt does not support c of type ") + name_of(d) + "; --d-type bf16, or beta 0";
@@ -50,7 +50,7 @@ std::string violation(PeerProblem const& problem) {
   DataType const a = problem.type, b = problem.type_b.value_or(problem.type);
   if (is_float8(a)) return fp8_violation(problem, b);
   for (DataType const type : {a, b, problem.result})
-    if (type == DataType::u8) return "cuBLASLt has no products of u8; of 8-bit integers it has s8";
+    if (type == DataType::u8) return "cuBLASLt does not support u8; its only 8-bit integer type is s8";
   if (a != b) return "cuBLASLt requires operands of one type, not " + quoted_types(a, b);
   return {};
 }
@@ -68,8 +68,8 @@ CublasLtPeer::Scalar CublasLtPeer::scalar(double value, DataType type) {
   Scalar result;
   store(type, result.bytes, 0, value);
   if (load(type, result.bytes, 0) != value)
-    throw Error(ErrorCode::unavailable, "peer cublaslt takes alpha and beta as " +
-                                            std::string(name_of(type)) + " here, which cannot represent " +
+    throw Error(ErrorCode::unavailable, "peer cublaslt requires alpha and beta as " +
+                                            std::string(name_of(type)) + ", which cannot represent " +
                                             std::to_string(value));
   return result;
 }

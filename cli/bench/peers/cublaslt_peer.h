@@ -12,7 +12,7 @@
 namespace cosmati::cli {
 
 // Computes d = alpha * a * b + beta * c, column-major. Factors are f64, f32 (never rounded to TF32), tf32,
-// f16, bf16, s8 or fp8 (without scales); sums are f32, f64, f16 or s32, as the problem says. A batch by
+// f16, bf16, s8 or fp8 (without scales); sums are f32, f64, f16 or s32, as the problem specifies. A batch by
 // pointers is passed as arrays of device pointers, as to cublasGemmBatchedEx. Uses the calling thread's
 // current context.
 class CublasLtPeer {

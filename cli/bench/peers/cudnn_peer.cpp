@@ -47,10 +47,11 @@ std::string violation(ConvolutionProblem const& problem) {
   bool known = false;
   for (DataType const one : {DataType::f64, DataType::f32, DataType::tf32, DataType::f16, DataType::bf16})
     known = known || type == one;
-  if (!known) return std::string("cuDNN is timed for f64, f32, tf32, f16 and bf16, not for ") + name_of(type);
+  if (!known)
+    return std::string("cuDNN is timed only for f64, f32, tf32, f16 and bf16, not for ") + name_of(type);
   for (TensorDescription const& tensor : {problem.x, problem.w, problem.y}) {
     if (number_of(tensor.type) != number_of(type))
-      return std::string("cuDNN is timed for tensors of one type, not ") + name_of(type) + " and " +
+      return std::string("cuDNN is timed only for tensors of one type, not ") + name_of(type) + " and " +
              name_of(tensor.type);
     if (tensor.layout.span() > std::numeric_limits<int>::max())
       return "cuDNN's strides are 32-bit numbers; a tensor has " + std::to_string(tensor.layout.span()) +

@@ -28,9 +28,9 @@ class CudnnPeer final : public GpuPeer {
   static constexpr double worth_timing =
       1.5;  // relative to the fastest legacy algorithm, by the library's timing
   static constexpr std::size_t max_legacy_bytes = std::size_t{512}
-                                                  << 20;  // of workspace for legacy algorithms
+                                                  << 20;  // workspace limit of legacy algorithms
   static constexpr std::size_t max_plan_bytes = std::size_t{4}
-                                                << 30;  // of workspace, and at most half of the free memory
+                                                << 30;  // workspace limit, besides half of the free memory
 
   // Throws Error(unavailable) if the library is not installed.
   CudnnPeer(ConvolutionProblem const& problem, GpuOperands const& operands, int ordinal);

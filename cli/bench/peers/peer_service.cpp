@@ -74,7 +74,7 @@ struct Service {
 Service open_onednn(PeerProblem const& problem, std::vector<Operands>& sets) {
   if (problem.type != DataType::f32)
     throw Error(ErrorCode::unavailable,
-                std::string("peer onednn is timed for f32, not ") + name_of(problem.type));
+                std::string("peer onednn is timed only for f32, not ") + name_of(problem.type));
   static Library const library("oneDNN", {"libdnnl.so.2", "libdnnl.so.3"});
   using Sgemm = int(char, char, Index, Index, Index, float, float const*, Index, float const*, Index, float,
                     float*, Index);

@@ -4,14 +4,14 @@ The first line on stdout is {"version", "cuda"}. Each line on stdin is then a re
 if PyTorch does not support the request, else one of the answers below.
   {"subject", "problem", "slots", ...}  a problem in the format of COSMATI_RECORD, its data in shared memory.
                                         Chooses the fastest mode: {"way", "layout", "ways", "failures"}
-  {"time": SECONDS}                     measures for so long: {"median", "least", "samples"}
+  {"time": SECONDS}                     measures for that long: {"median", "least", "samples"}
   {"forget_graphs": true}               single calls from now on
   {"result": true}                      computes the first set's outputs into the shared memory
 """
 import json, math, mmap, os, re, statistics, sys, time
 
 answers = os.fdopen(os.dup(1), "w", buffering=1)
-os.dup2(2, 1)  # output that a library prints must not become an answer
+os.dup2(2, 1)  # keeps text that a library prints out of the answers
 memory_file = 3  # as the program starts this script
 
 try:
@@ -33,7 +33,7 @@ class Refusal(Exception):
 def at_slot(memory, slot):
     """The slot's elements in the shared memory, as a tensor of its extents and strides."""
     if slot["type"] not in TYPES:
-        raise Refusal(f"PyTorch has no arithmetic in {slot['type']}")
+        raise Refusal(f"PyTorch does not support arithmetic in {slot['type']}")
     kind = TYPES[slot["type"]]
     span = 1 + sum((n - 1) * s for n, s in zip(slot["extents"], slot["strides"]))
     return torch.frombuffer(memory, dtype=kind, count=span, offset=slot["offset"]).as_strided(slot["extents"], slot["strides"])
@@ -42,7 +42,7 @@ def at_slot(memory, slot):
 def alike(problem, *names):
     for begin, end in names:
         if problem[begin] != problem[end]:
-            raise Refusal(f"PyTorch pads both sides alike, not by {problem[begin]} and {problem[end]}")
+            raise Refusal(f"PyTorch pads both sides equally, not by {problem[begin]} and {problem[end]}")
 
 
 def in_format(channels_last):
@@ -60,11 +60,11 @@ def in_format(channels_last):
 def conv(p, inputs):
     alike(p, ("pad_begin", "pad_end"))
     if p["epilogue"] or p["direction"] == "bias":
-        raise Refusal("PyTorch is timed for convolutions and their gradients with the epilogue acc")
+        raise Refusal("PyTorch is timed only for convolutions and their gradients with the epilogue acc")
     x, w = p["x"]["extents"], p["w"]["extents"]
     volumes = "depth_stride" in p
     if volumes and p["depth_pad_begin"] != p["depth_pad_end"]:
-        raise Refusal("PyTorch pads alike at both ends")
+        raise Refusal("PyTorch pads both ends equally")
     sides = {name: ([p["depth_" + name]] if volumes else []) + p[name] for name in ("stride", "pad_begin", "dilation")}
     window = *sides.values(), False, [0] * len(sides["stride"]), p["groups"]
     if p["direction"] == "forward":
@@ -260,7 +260,7 @@ FUNCTIONS = {"abs": torch.abs, "clamp": torch.clamp, "elu": F.elu, "erf": torch.
 def elementwise(p, inputs):
     """The expression as Python: each name[indices] becomes a view of the operand that broadcasts against x."""
     if p["epilogue"]["stores"]:
-        raise Refusal("PyTorch is timed for expressions with one output")
+        raise Refusal("PyTorch is timed only for expressions with one output")
     views = {}
 
     def view(found):
@@ -269,7 +269,7 @@ def elementwise(p, inputs):
     text = re.sub(r"([A-Za-z_]\w*)\s*\[([^\]]*)\]", view, p["epilogue"]["expression"])
     strange = set(re.findall(r"(?<![\w.])[A-Za-z_]\w*", text)) - set(FUNCTIONS) - set(views.values()) - {"acc"}
     if strange:
-        raise Refusal(f"PyTorch is timed for expressions without {', '.join(sorted(strange))}")
+        raise Refusal(f"PyTorch is timed only for expressions without {', '.join(sorted(strange))}")
     function = eval(f"lambda acc, {', '.join(views.values())}: {text}", dict(FUNCTIONS))  # the program has already parsed the text
 
     def broadcast(tensor, indices):
@@ -285,7 +285,7 @@ SUBJECTS = {"conv": conv, "pool": pool, "activation": activation, "batchnorm": b
 
 
 class Way:
-    """One PyTorch mode that computes the problem, with sets of operands in turn."""
+    """One PyTorch mode that computes the problem, cycling through sets of operands."""
 
     def __init__(self, call, sets, on_gpu, as_graph):
         self.call, self.sets, self.on_gpu, self.graph, self.calls = call, sets, on_gpu, None, 1
@@ -369,7 +369,7 @@ class Problem:
         self.slots, self.on_gpu = request["slots"], request["device"] != "cpu"
         self.memory = mmap.mmap(memory_file, request["bytes"])
         if request["subject"] not in SUBJECTS:
-            raise Refusal(f"PyTorch is timed for {', '.join(SUBJECTS)}, not for {request['subject']}")
+            raise Refusal(f"PyTorch is timed only for {', '.join(SUBJECTS)}, not for {request['subject']}")
         cut = any(slot["type"] == "tf32" for slot in self.slots)
         torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = cut
         torch.backends.cudnn.benchmark = True

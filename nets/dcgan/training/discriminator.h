@@ -52,7 +52,7 @@ class Discriminator {
   std::vector<Normalized> normalized_;  // [i] follows layers_[i + 1]
   std::vector<Layer> layers_;
   DeviceMemory logits_, dlogits_, terms_, mean_;
-  DeviceMemory gradient_[2];  // alternately of the layers' outputs and inputs
+  DeviceMemory gradient_[2];  // double buffer: alternately gradients of layer outputs and inputs
   Prepared<GemmProblem> answer_, answer_data_, answer_filter_;
   Prepared<ReduceProblem> answer_bias_, average_;
   Prepared<ElementwiseProblem> cross_entropy_;

@@ -169,9 +169,8 @@ Training::Training(std::string const& checkpoint, long long steps, Pictures cons
                                          " pictures; " + pictures.source + " holds " +
                                          std::to_string(pictures.count));
   if (step_ > s.steps)
-    throw Error(ErrorCode::bad_request, checkpoint + ": has done " + std::to_string(step_) +
-                                            " steps already; it cannot continue to " +
-                                            std::to_string(s.steps));
+    throw Error(ErrorCode::bad_request, checkpoint + ": has already done " + std::to_string(step_) +
+                                            " steps; it cannot continue to " + std::to_string(s.steps));
   prepare();
   each([&](Replica& replica) {
     Network &generator = replica.generator_values, &discriminator = replica.discriminator_values;

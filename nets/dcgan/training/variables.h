@@ -56,7 +56,7 @@ struct Network {
   DeviceMemory batch;          // statistics of the last batch
   DeviceMemory running;        // their moving average
 
-  // To be called after all parts have added their variables.
+  // Must be called after all parts have added their variables.
   void allocate(Device const& device, Precision precision);
   void* value(int number) const { return variables.in(values, number); }
   void* factor(int number, Precision precision) const {

@@ -38,7 +38,7 @@ class Workbench {
   DeviceMemory memory(TensorDescription const& description) const {
     return {device_, static_cast<std::size_t>(description.bytes())};
   }
-  // To be called after the last make(): prepares, compiling kernels on all threads, and allocates the
+  // Call after the last make(): prepares the operations, compiling kernels on all threads, and allocates the
   // workspace.
   void finish();
   void* workspace() const { return workspace_.data(); }
