@@ -8,7 +8,7 @@ import tempfile
 from measure import ROOT, json_lines, torch_name
 
 PEERS = os.path.join(ROOT, "bench", "peers")
-# Number of turns of each group of layers, chosen by their duration.
+# Number of interleaved rounds for each group of layers, chosen by their duration.
 SUITES = {"lenet": 3, "dcgan": 3, "odd": 3, "resnet50": 3, "vgg16": 3, "mobilenet": 3, "large_filters": 1, "deepbench": 1}
 FORMATS = ("nchw", "nhwc")
 SLICE_SECONDS = 0.05
@@ -44,7 +44,7 @@ def theirs(a, threads, problems):
 
 
 def ratio_of_suite(a, suite, times):
-    """Returns the geometric mean over the layers of PyTorch's seconds / ours, each the median of `times` turns, and the layers."""
+    """Returns the geometric mean over the layers of PyTorch's seconds / ours, each the median of `times` rounds, and the layers."""
     threads = len(os.sched_getaffinity(0))
     ratios = {}
     for _ in range(times):

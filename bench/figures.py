@@ -39,7 +39,7 @@ def accuracy(results, name, program, data, promised, *options):
 def training_accuracies(a, results):
     accuracy(results, "LeNet-5 modern, Fashion-MNIST, 10 epochs", a.cosmati, a.fashion, 90.0)
     if not os.path.isdir(a.mnist):
-        results.skip("LeNet-5 on MNIST", f"{a.mnist} is not a folder; give --mnist")
+        results.skip("LeNet-5 on MNIST", f"{a.mnist} is not a folder; pass --mnist FOLDER")
         return
     accuracy(results, "LeNet-5 modern, MNIST, 10 epochs", a.cosmati, a.mnist, 99.0)
     accuracy(results, "LeNet-5 chapter, MNIST, 20 epochs", a.cosmati, a.mnist, 98.5, "--variant", "chapter")
@@ -97,7 +97,7 @@ def make_picture(path):
 def dcgan(a, results):
     network, answer = f"{a.dcgan}/network.bin", f"{a.dcgan}/answer1.npy"
     if not os.path.exists(network):
-        results.skip("DCGAN generator", f"{network} is not there; give --dcgan")
+        results.skip("DCGAN generator", f"{network} does not exist; pass --dcgan FOLDER")
         return
     import numpy
     with tempfile.TemporaryDirectory() as folder:

@@ -34,7 +34,7 @@ class Torch:
         self.process.stdin.flush()
         line = self.process.stdout.readline()
         if not line:
-            raise RuntimeError(f"{PEER} ended when it should measure {name}")
+            raise RuntimeError(f"{PEER} exited instead of measuring {name}")
         rates = json.loads(line)
         self.ways[name] = max(rates, key=rates.get)
         return rates[self.ways[name]]
@@ -89,7 +89,7 @@ def mnist(a, results):
 def dcgan(a, results, torch):
     network = f"{a.dcgan}/network.bin"
     if not os.path.exists(network):
-        results.skip("DCGAN on a GPU", f"{network} is not there; give --dcgan")
+        results.skip("DCGAN on a GPU", f"{network} does not exist; pass --dcgan FOLDER")
         return
     import numpy
     for data_type, promised, bound in DRAWING:

@@ -345,7 +345,7 @@ def main():
     one.add_argument("--only", default="", help="work whose name has the word")
     one.add_argument("--repeat", type=int, default=3)
     one.add_argument("--machine")
-    one.add_argument("--card", choices=CARDS, default=CARDS[0], help="of --gpus: the folder of bench/results")
+    one.add_argument("--card", choices=CARDS, default=CARDS[0], help="for --gpus: the folder in bench/results")
     one.add_argument("--out")
     two = verbs.add_parser("sums")
     two.add_argument("program")

@@ -3,7 +3,7 @@ import html
 import math
 
 WIDTH, LEFT, RIGHT, ROW, TOP = 960, 330, 24, 40, 46
-LEAST, MOST = 0.25, 8  # of the axis; dots beyond lie on its ends
+LEAST, MOST = 0.25, 8  # limits of the axis; dots beyond them lie at its ends
 STYLE = """text { font: 14px system-ui, sans-serif; fill: #24292f }
 .small { font-size: 12px; fill: #57606a }
 .grid { stroke: #d0d7de }

@@ -16,7 +16,7 @@ if [ "${1:-}" = docs ]; then
 fi
 
 if ! command -v dpkg-query >/dev/null; then
-  echo "setup: this is not a Debian system; what CMake does not find, install by hand: ${packages[*]}" >&2
+  echo "setup: this is not a Debian system; install manually whatever CMake does not find: ${packages[*]}" >&2
   exit 0
 fi
 

@@ -18,7 +18,7 @@ export COSMATI_CACHE=${COSMATI_CACHE:-$parts/kernels}
 trap 'rm -rf "$parts"' EXIT
 steps=" products primitives convolutions memcheck racecheck tests "
 for name in "${chosen[@]+"${chosen[@]}"}"; do
-  [[ $steps == *" $name "* ]] || { echo "checks.sh: there is no step $name; there are$steps" >&2; exit 2; }
+  [[ $steps == *" $name "* ]] || { echo "checks.sh: unknown step $name; valid steps:$steps" >&2; exit 2; }
 done
 failed=()
 . "$here/libraries.sh"

@@ -1,13 +1,15 @@
 #!/bin/bash
-# Checks that the cuDNN peer of `bench conv` is as fast as what PyTorch's users have. Times layers of ResNet-50, VGG-16 and MobileNetV2 with 64 images by our
-# kernels, cuDNN and PyTorch in turns on one GPU: f16 and tf32 NHWC, f32 NCHW, three directions. About 120 problems in seven minutes; --all takes every layer.
-# usage: bench/gpu/conv_peer.sh BUILD OUT [--all] [--seconds N] [--only SUITE] [--torch-script FILE]
-# BUILD: a build folder whose bin/cosmati runs here. PYTHON: the Python with torch (python3). --only: vgg16, resnet50 or mobilenet.
-# --torch-script: conv_vs_torch.py RESULTS.jsonl OUT.jsonl, which times PyTorch afterward, alone, on a device that has cooled down; its comparison is printed second
-# and does not affect the exit status.
-# OUT/conv.jsonl: all lines; OUT/plans.jsonl: every plan of cuDNN; OUT/compare.txt: the comparison; with --torch-script OUT/torch.jsonl, OUT/compare_alone.txt.
-# exit status: 1 if the peer is not within 5 % of PyTorch (median over the layers of a suite, type and direction) or a layer is more than 15 % slower; 2 if a part
-# failed.
+# Checks that the cuDNN peer of `bench conv` is as fast as what PyTorch users get. Times layers of ResNet-50,
+# VGG-16 and MobileNetV2 with 64 images by our kernels, cuDNN and PyTorch, interleaved on one GPU: f16 and
+# tf32 NHWC, f32 NCHW, three directions. About 120 problems in seven minutes; --all takes every layer. usage:
+# bench/gpu/conv_peer.sh BUILD OUT [--all] [--seconds N] [--only SUITE] [--torch-script FILE] BUILD: a build
+# folder whose bin/cosmati runs here. PYTHON: the Python with torch (python3). --only: vgg16, resnet50 or
+# mobilenet. --torch-script: conv_vs_torch.py RESULTS.jsonl OUT.jsonl, which times PyTorch afterward, alone,
+# on a device that has cooled down; its comparison is printed second and does not affect the exit status.
+# OUT/conv.jsonl: all lines; OUT/plans.jsonl: every plan of cuDNN; OUT/compare.txt: the comparison; with
+# --torch-script OUT/torch.jsonl, OUT/compare_alone.txt. exit status: 1 if the peer is not within 5 % of
+# PyTorch (median over the layers of a suite, type and direction) or a layer is more than 15 % slower; 2 if a
+# part failed.
 set -u
 build=$(realpath "$1") out=$2
 shift 2
@@ -17,7 +19,7 @@ while (($#)); do
     --all) all=1 ;;
     --seconds) seconds=$2; shift ;;
     --only)
-      [[ $2 =~ ^(vgg16|resnet50|mobilenet)$ ]] || { echo "conv_peer.sh: --only takes vgg16, resnet50 or mobilenet, not $2" >&2; exit 2; }
+      [[ $2 =~ ^(vgg16|resnet50|mobilenet)$ ]] || { echo "conv_peer.sh: --only must be vgg16, resnet50 or mobilenet, not $2" >&2; exit 2; }
       parts_of_time=$2:100; shift ;;
     --torch-script) torch_script=$(realpath "$2"); shift ;;
     *) echo "conv_peer.sh: unknown argument $1; valid: --all, --seconds N, --only SUITE, --torch-script FILE" >&2; exit 2 ;;

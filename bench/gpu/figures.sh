@@ -21,7 +21,7 @@ while (($#)); do
     --data) data=$2; shift ;;
     --only)
       only=$2; shift
-      [[ $only == table || $only == networks ]] || { echo "figures.sh: --only takes table or networks, not $only" >&2; exit 2; } ;;
+      [[ $only == table || $only == networks ]] || { echo "figures.sh: --only must be table or networks, not $only" >&2; exit 2; } ;;
     *) echo "figures.sh: unknown argument $1; valid values: --all, --seconds N, --data FOLDER and --only table|networks" >&2; exit 2 ;;
   esac
   shift
@@ -64,7 +64,7 @@ measure_all_networks() {
   if [ -d "$data/mnist" ] && [ -d "$data/dcgan" ]; then
     for part in lenet5 dcgan mnist; do measure_networks $part; done
   else
-    echo "the networks are skipped: $data has no mnist and dcgan; --data FOLDER"
+    echo "the networks are skipped: $data has no mnist and dcgan; pass --data FOLDER"
   fi
 }
 networks_are_there() {
@@ -79,7 +79,7 @@ if [ "$only" = networks ]; then
   networks_are_there
   exit
 fi
-echo "$(missing) of $(wc -l <"$parts/table.txt") rows are to be measured"
+echo "$(missing) of $(wc -l <"$parts/table.txt") rows remain to be measured"
 # Compiling a kernel takes a second or two on one core, so all missing kernels are compiled on all cores
 # first.
 "$python" "$here/rows.py" compile "$parts/todo.txt" --backend cuda --device-description "$out/device.txt" --threads 1 |

@@ -91,9 +91,9 @@ if ((gpus >= 2)) && [ -d "$data/mnist" ]; then
     done
   done
 elif ((gpus >= 2)); then
-  echo "training is left out: $data has no mnist; --data FOLDER"
+  echo "training is skipped: $data has no mnist; pass --data FOLDER"
 fi
-command -v mpirun >/dev/null || echo "ranks are skipped: there is no mpirun"
+command -v mpirun >/dev/null || echo "ranks are skipped: mpirun was not found"
 "$python" "$here/report_job.py" ratios "$lines"
 echo "$left runs are left after $SECONDS s; lines in $lines"
 ((left == 0))

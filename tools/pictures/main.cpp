@@ -37,7 +37,8 @@ int run(bool check, std::string const& folder) {
     if (!check) {
       io::write_atomically(file, made);
     } else if (io::read_file(file) != made) {
-      std::cerr << file << " is not what the layout functions make: run cosmati_pictures " << folder << '\n';
+      std::cerr << file << " differs from the output of the layout functions; run cosmati_pictures " << folder
+                << '\n';
       ++different;
     }
   }

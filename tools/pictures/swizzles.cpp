@@ -56,8 +56,8 @@ std::string swizzled_tiles() {
                   "Where the chunks of 16 bytes of each row lie in shared memory, for rows of 32, 64, 128 "
                   "and 256 bytes.");
   picture.text(12, 40, Anchor::start,
-               "r3 c1: chunk 1 of row 3. Dark: what is read at a time, in 32 different banks; orange: what "
-               "is read next.");
+               "r3 c1: chunk 1 of row 3. Dark: read at the same time, from 32 different banks; orange: "
+               "read next.");
   int y = 62;
   y = panel<SwizzledTile<f16, Along::k, 16, 8>>(picture, y, "Rows of 32 bytes (f16 along k, block_k 16)");
   y = panel<SwizzledTile<f16, Along::k, 32, 8>>(picture, y, "Rows of 64 bytes (f16 along k, block_k 32)");

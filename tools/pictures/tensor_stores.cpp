@@ -14,7 +14,7 @@ namespace {
 
 std::string times(int count) { return count == 1 ? "once" : std::to_string(count) + " times"; }
 
-// How many passes over the banks the warp's first store takes, and how many it needs at least.
+// The number of passes over the banks that the warp's first store takes, and the minimum.
 std::string passes_of(int columns, int element_bytes) {
   int const lanes_at_once = 128 / (2 * element_bytes);
   int passes = 0;
@@ -34,8 +34,8 @@ std::string passes_of(int columns, int element_bytes) {
   }
   int const least = 32 / lanes_at_once;
   return "The banks are busy " + times(passes) + " for 32 lanes" +
-         (passes > least ? "; " + times(least) + " would do without conflicts."
-                         : ", as they must be: no conflict.");
+         (passes > least ? "; " + times(least) + " would suffice without conflicts."
+                         : ", the minimum: no conflicts.");
 }
 
 // Draws the first eight rows of a box; a lane writes two adjacent elements at a time.
@@ -77,7 +77,7 @@ std::string tensor_stores() {
                   "Which lanes of a warp write which 16 bytes of its buffer in shared memory.");
   picture.text(
       12, 40, Anchor::start,
-      "Lanes of the warp's first store, of eight columns (j 0). Dark: served at once; orange: after these.");
+      "Lanes of the warp's first store, of eight columns (j 0). Dark: served together; orange: after these.");
   int y = draw_buffer(picture, 62, "16-bit elements", 2);
   y = draw_buffer(picture, y, "32-bit elements", 4);
   picture.text(12, y - 10, Anchor::start,

@@ -103,8 +103,8 @@ void draw_blocks(Picture& picture, int x, int y, char const* lines, char const* 
 
 std::string matrix_descriptors() {
   Picture picture(
-      "The 64 bits that tell wgmma where an operand lies",
-      "The fields of a matrix descriptor, their values for some tiles, and what the strides lead to.");
+      "The 64-bit descriptor of an operand of wgmma",
+      "The fields of a matrix descriptor, their values for some tiles, and where the strides point.");
   draw_fields(picture, 50);
   int y = 108;
   constexpr char const* heads[] = {
@@ -119,7 +119,7 @@ std::string matrix_descriptors() {
   table_row<TensorTile<tf32, Along::k, 32, 256>>(picture, y += 16, "tf32 32 x 256, along k");
   table_row<TensorTile<e4m3, Along::k, 128, 128>>(picture, y += 16, "e4m3, s8 128 x 128, along k");
   picture.text(12, y += 20, Anchor::start,
-               "All in bytes; tiles here start at 0x2400. 32 B of k, 64 outer: how far the start moves to "
+               "All in bytes; these tiles start at 0x2400. 32 B of k, 64 outer: how far the start moves to "
                "the next of these.",
                Size::small);
   picture.text(12, y += 28, Anchor::start, "bf16 64 x 64 along k: blocks of 8 rows");
@@ -148,7 +148,7 @@ std::string warpgroup_accumulators() {
   Picture picture("wgmma: 64 rows by n columns of sums, in 128 threads",
                   "Which thread of a warpgroup holds which sums, in which registers.");
   picture.text(12, 40, Anchor::start,
-               "A cell: two neighboring sums, and the thread that has them. Dark: thread 5's registers.");
+               "A cell: two adjacent sums, and the thread that holds them. Dark: thread 5's registers.");
   Product::Product numbers;
   int count = 0;
   numbers.for_each([&count](float& sum) { sum = static_cast<float>(count++); });

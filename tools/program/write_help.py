@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Writes what the program's --help says, one file for the program and one for each verb: man pages or Markdown.
+"""Writes the program's --help texts, one file for the program and one for each verb: man pages or Markdown.
 
 usage: write_help.py PROGRAM man|markdown FOLDER
 """
@@ -71,7 +71,7 @@ def markdown_tables(groups):
 
 
 def markdown_program(top, verbs, version):
-    yield f"# cosmati\n\n{top.about} This is what `--help` says ({version}).\n\n| verb | |\n| --- | --- |"
+    yield f"# cosmati\n\n{top.about} This is the output of `--help` ({version}).\n\n| verb | |\n| --- | --- |"
     yield from (f"| [{verb.words[0]}](cosmati-{verb.words[0]}.md) | {cell(verb.about)} |" for verb, _, _ in verbs)
     yield f"\n```text\n{top.footer}\n```"
 

@@ -15,7 +15,7 @@ GROUPS = {
     "Operations: problems, plans, runs": ["cosmati/ops"],
     "The epilogue language": ["cosmati/epilogue"],
     "Data types, shapes, views": ["cosmati/core"],
-    "Kernels of one's own": ["cosmati/gemm/simple.h", "cosmati/gemm/launch.h", "cosmati/gemm/order.h", "cosmati/gemm/policy.h", "cosmati/gemm/policies.h",
+    "User-defined kernels": ["cosmati/gemm/simple.h", "cosmati/gemm/launch.h", "cosmati/gemm/order.h", "cosmati/gemm/policy.h", "cosmati/gemm/policies.h",
                             "cosmati/gemm/requirements.h", "cosmati/gemm/block_product.h", "cosmati/gemm/source.h", "cosmati/gemm/destination.h",
                             "cosmati/gemm/epilogue.h"],
 }
