@@ -5,12 +5,18 @@
 PyTorch computes the gradients of an epilogue from the sums before it, which the backward pass recomputes, so that only the
 inputs are saved. An epilogue with extra outputs has no gradient.
 """
+from typing import Optional, Sequence, Tuple, Union
+
 import torch
+from torch import Tensor
 from torch.nn.modules.utils import _pair as pair
 
 from . import _convolutions, _layers, _native
 from ._torch_epilogue import evaluate
 
+Pair = Union[int, Tuple[int, int]]
+Operand = Union[Tensor, float]
+CAST_UNDER_AUTOCAST = (torch.float32, torch.float16, torch.bfloat16)
 EPILOGUE = "str epilogue, str names, Tensor[] operands, str number_names, float[] numbers"
 GEOMETRY = "int[2] stride=1, int[2] padding=0, int[2] dilation=1, int groups=1"
 
@@ -70,6 +76,21 @@ LIBRARIES = []  # kernels live as long as their library
 def differentiable(name, compute, backward, context):
     LIBRARIES.append(DirectLibrary(compute))
     torch.library.register_autograd("cosmati::" + name, backward, setup_context=context, lib=LIBRARIES[-1])
+
+
+def casts_under_autocast(name):
+    """Under torch.autocast the first two tensors of an operator are cast, as torch.mm and conv2d do. What the epilogue reads is not."""
+    for device in ("cpu", "cuda"):
+        key = "Autocast" + device.upper()
+        keys = torch._C.DispatchKeySet(getattr(torch._C.DispatchKey, key))
+
+        def kernel(*arguments, device=device, keys=keys):
+            with torch._C._ExcludeDispatchKeyGuard(keys):
+                dtype = torch.get_autocast_dtype(device)
+                cast = [one.to(dtype) if one.dtype in CAST_UNDER_AUTOCAST else one for one in arguments[:2]]
+                return getattr(torch.ops.cosmati, name)(*cast, *arguments[2:])
+
+        LIBRARIES[-1].impl(name, kernel, key)
 
 
 def named(names, operands, number_names, numbers):
@@ -188,7 +209,9 @@ def conv2d_backward(ctx, dy):
 
 for ending in ("", "_epilogue"):
     differentiable("gemm" + ending, None, gemm_backward, gemm_context)
+    casts_under_autocast("gemm" + ending)
     differentiable("conv2d" + ending, compute_conv2d, conv2d_backward, conv2d_context)
+    casts_under_autocast("conv2d" + ending)
 
 
 def define_norm(name):
@@ -238,18 +261,19 @@ def last_dimensions(normalized_shape):
     return [normalized_shape] if isinstance(normalized_shape, int) else list(normalized_shape)
 
 
-def layer_norm(x, normalized_shape, weight=None, bias=None, eps=1e-5):
+def layer_norm(x: Tensor, normalized_shape: Union[int, Sequence[int]], weight: Optional[Tensor] = None, bias: Optional[Tensor] = None,
+               eps: float = 1e-5) -> Tensor:
     """cosmati.layer_norm as a PyTorch operator, with gradients for x, weight and bias, whose sums over the rows are in a fixed
     order."""
     return torch.ops.cosmati.layer_norm(x, last_dimensions(normalized_shape), weight, bias, eps)[0]
 
 
-def rms_norm(x, normalized_shape, weight=None, eps=None):
+def rms_norm(x: Tensor, normalized_shape: Union[int, Sequence[int]], weight: Optional[Tensor] = None, eps: Optional[float] = None) -> Tensor:
     """cosmati.rms_norm as a PyTorch operator, with gradients for x and weight, whose sums over the rows are in a fixed order."""
     return torch.ops.cosmati.rms_norm(x, last_dimensions(normalized_shape), weight, None, eps)[0]
 
 
-def group_norm(x, num_groups, weight=None, bias=None, eps=1e-5):
+def group_norm(x: Tensor, num_groups: int, weight: Optional[Tensor] = None, bias: Optional[Tensor] = None, eps: float = 1e-5) -> Tensor:
     """cosmati.group_norm as an operator of PyTorch, with gradients for x, weight and bias, whose sums over the images are in a fixed
     order."""
     return torch.ops.cosmati.group_norm(x, num_groups, weight, bias, eps)[0]
@@ -257,21 +281,45 @@ def group_norm(x, num_groups, weight=None, bias=None, eps=1e-5):
 
 def split(operands):
     """Returns names, operands, number_names and numbers for the operators."""
-    tensors = {name: value for name, value in operands.items() if isinstance(value, torch.Tensor)}
+    tensors = {name: value for name, value in operands.items() if isinstance(value, Tensor)}
     numbers = {name: float(value) for name, value in operands.items() if name not in tensors}
     return " ".join(tensors), list(tensors.values()), " ".join(numbers), list(numbers.values())
 
 
-def gemm(a, b, c=None, *, alpha=1.0, beta=0.0, epilogue=None, **operands):
-    """cosmati.gemm as a PyTorch operator, with gradients for a, b, c and the tensors of the epilogue."""
+def gemm(a: Tensor, b: Tensor, c: Optional[Tensor] = None, *, alpha: float = 1.0, beta: float = 0.0, epilogue: Optional[str] = None,
+         **operands: Operand) -> Tensor:
+    """cosmati.gemm as a PyTorch operator, with gradients for a, b, c and the tensors of the epilogue. Under torch.autocast a and b
+    are cast."""
     if epilogue is None:
         return torch.ops.cosmati.gemm(a, b, c, alpha, beta)
     return torch.ops.cosmati.gemm_epilogue(a, b, c, alpha, beta, epilogue, *split(operands))
 
 
-def conv2d(x, w, bias=None, stride=1, padding=0, dilation=1, groups=1, *, epilogue=None, **operands):
-    """cosmati.conv2d as a PyTorch operator, with gradients for x, w, bias and the tensors of the epilogue."""
-    geometry = pair(stride), pair(padding), pair(dilation), groups
+def padding_of_same(window, stride, dilation):
+    """Returns the padding before and after each dimension that preserves the size of the image; the larger half is after it."""
+    if any(one != 1 for one in stride):
+        raise ValueError(f"padding = 'same' with stride = {tuple(stride)}; expected stride 1")
+    reach = [dilation[i] * (window[i] - 1) for i in range(2)]
+    return [(one // 2, one - one // 2) for one in reach]
+
+
+def conv2d(x: Tensor, w: Tensor, bias: Optional[Tensor] = None, stride: Pair = 1, padding: Union[str, Pair] = 0, dilation: Pair = 1,
+           groups: int = 1, *, epilogue: Optional[str] = None, **operands: Operand) -> Tensor:
+    """cosmati.conv2d as a PyTorch operator, with gradients for x, w, bias and the tensors of the epilogue. x is (N, C, H, W) or, of
+    one image, (C, H, W); padding may be "valid" or "same". Under torch.autocast x and w are cast."""
+    stride, dilation = pair(stride), pair(dilation)
+    if padding == "valid":
+        padding = 0
+    elif padding == "same":
+        (top, bottom), (left, right) = padding_of_same(w.shape[2:], stride, dilation)
+        padding = top, left
+        if bottom > top or right > left:  # an operator pads both sides equally
+            x = torch.nn.functional.pad(x, (0, right - left, 0, bottom - top))
+    elif isinstance(padding, str):
+        raise ValueError(f"padding = {padding!r}; valid values: 'valid', 'same', a number, or two: vertical and horizontal")
+    if x.dim() == 3:
+        return conv2d(x.unsqueeze(0), w, bias, stride, padding, dilation, groups, epilogue=epilogue, **operands).squeeze(0)
+    geometry = stride, pair(padding), dilation, groups
     if epilogue is None:
         return torch.ops.cosmati.conv2d(x, w, bias, *geometry)
     return torch.ops.cosmati.conv2d_epilogue(x, w, bias, *geometry, epilogue, *split(operands))
@@ -279,35 +327,37 @@ def conv2d(x, w, bias=None, stride=1, padding=0, dilation=1, groups=1, *, epilog
 
 class Linear(torch.nn.Linear):
     """torch.nn.Linear: y = epilogue(x @ weight.T), by default acc + bias[n]. Other tensors and numbers that the epilogue names
-    are passed to forward by name; for tensors with a dimension m or n,
-    x is viewed as (m, in_features)."""
+    are passed to forward by name; for tensors with a dimension m or n, x is viewed as (m, in_features)."""
 
-    def __init__(self, in_features, out_features, bias=True, device=None, dtype=None, *, epilogue=None):
+    def __init__(self, in_features: int, out_features: int, bias: bool = True, device=None, dtype=None, *,
+                 epilogue: Optional[str] = None) -> None:
         super().__init__(in_features, out_features, bias, device, dtype)
         self.epilogue = epilogue or ("acc + bias[n]" if bias else None)
 
-    def forward(self, x, **operands):
+    def forward(self, x: Tensor, **operands: Operand) -> Tensor:
         if self.bias is not None:
             operands["bias"] = self.bias
         y = gemm(x.reshape(-1, self.in_features), self.weight.T, epilogue=self.epilogue, **operands)
         return y.reshape(*x.shape[:-1], self.out_features)
 
-    def extra_repr(self):
+    def extra_repr(self) -> str:
         return f"{super().extra_repr()}, epilogue={self.epilogue!r}"
 
 
 class Conv2d(torch.nn.Conv2d):
-    """torch.nn.Conv2d: y = epilogue(the sums), by default acc + bias[k]. Only zero padding, given as numbers."""
+    """torch.nn.Conv2d, with its arguments: y = epilogue(the sums), by default acc + bias[k]. Unless padding_mode is "zeros",
+    PyTorch pads the images first."""
 
-    def __init__(self, *arguments, epilogue=None, **named_arguments):
+    def __init__(self, *arguments, epilogue: Optional[str] = None, **named_arguments) -> None:
         super().__init__(*arguments, **named_arguments)
-        if self.padding_mode != "zeros" or isinstance(self.padding, str):
-            raise ValueError(f"padding = {self.padding!r} with {self.padding_mode}; expected numbers and zeros")
         self.epilogue = epilogue
 
-    def forward(self, x, **operands):
-        return conv2d(x, self.weight, self.bias, self.stride, self.padding, self.dilation, self.groups, epilogue=self.epilogue,
-                      **operands)
+    def forward(self, x: Tensor, **operands: Operand) -> Tensor:
+        padding = self.padding
+        if self.padding_mode != "zeros":
+            x = torch.nn.functional.pad(x, self._reversed_padding_repeated_twice, self.padding_mode)
+            padding = 0
+        return conv2d(x, self.weight, self.bias, self.stride, padding, self.dilation, self.groups, epilogue=self.epilogue, **operands)
 
-    def extra_repr(self):
+    def extra_repr(self) -> str:
         return f"{super().extra_repr()}, epilogue={self.epilogue!r}"

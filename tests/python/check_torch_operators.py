@@ -1,4 +1,4 @@
-"""torch.ops.cosmati.* in a PyTorch: gradients, fake kernels, torch.compile, modules, views; on every available device.
+"""torch.ops.cosmati.* in a PyTorch: gradients, fake kernels, views, what lies between; on every available device.
 
 usage: PYTHONPATH=FOLDER_OF_THE_PACKAGE PYTHON_WITH_TORCH check_torch_operators.py
 """
@@ -65,41 +65,6 @@ class Operators(unittest.TestCase):
             torch.library.opcheck(OPS.conv2d_input_grad, ([1, 2, 4, 4], w, dy))
             torch.library.opcheck(OPS.conv2d_weight_grad, (x, [3, 2, 3, 3], dy))
 
-    def test_modules(self):
-        for device in DEVICES:
-            for mine, theirs, shape, epilogue, after in (
-                    (ct.Linear, torch.nn.Linear, (2, 3, 8), "gelu(acc + bias[n])", torch.nn.functional.gelu),
-                    (ct.Conv2d, torch.nn.Conv2d, (2, 8, 5, 5), "relu(acc + bias[k])", torch.relu)):
-                size = () if mine is ct.Linear else (3,)
-                one, other = mine(8, 6, *size, epilogue=epilogue).to(device), theirs(8, 6, *size).to(device)
-                plain = mine(8, 6, *size, bias=False).to(device)
-                other.load_state_dict(one.state_dict())
-                x = torch.randn(shape, device=device)
-                torch.testing.assert_close(one(x), after(other(x)))
-                other.bias = None
-                plain.load_state_dict(other.state_dict())
-                torch.testing.assert_close(plain(x), other(x))
-                one(x).sum().backward()
-                self.assertIsNotNone(one.bias.grad)
-                self.assertIn(epilogue, repr(one))
-        with self.assertRaisesRegex(ValueError, "padding"):
-            ct.Conv2d(3, 4, 3, padding="same")
-
-    def test_compile(self):
-        for device in DEVICES:
-            model = torch.nn.Sequential(ct.Conv2d(3, 4, 3, epilogue="relu(acc + bias[k])"), torch.nn.Flatten(),
-                                        ct.Linear(16, 2, epilogue="tanh(acc + bias[n])")).to(device)
-            x = torch.randn(2, 3, 4, 4, device=device)
-            expected = model(x)
-            expected.square().sum().backward()
-            gradients = [parameter.grad.clone() for parameter in model.parameters()]
-            model.zero_grad()
-            found = torch.compile(model, fullgraph=True, backend="aot_eager")(x)
-            found.square().sum().backward()
-            torch.testing.assert_close(found, expected)
-            for parameter, gradient in zip(model.parameters(), gradients):
-                torch.testing.assert_close(parameter.grad, gradient)
-
     def test_norms(self):
         for device in DEVICES:
             x, weight, bias = (normal(*shape, device=device) for shape in ((4, 3, 5), (3, 5), (3, 5)))
@@ -110,10 +75,14 @@ class Operators(unittest.TestCase):
             image, scale, shift = (normal(*shape, device=device) for shape in ((2, 6, 3, 2), (6,), (6,)))
             for arguments in ((scale, shift), (scale, None), (None, shift), (None, None)):
                 self.assertTrue(torch.autograd.gradcheck(lambda x, *rest: ct.group_norm(x, 3, *rest), (image, *arguments)))
-            torch.library.opcheck(OPS.group_norm, (image, 3, scale, shift), test_utils=("test_schema", "test_faketensor"))
             torch.testing.assert_close(ct.group_norm(image, 2, scale, shift), torch.nn.functional.group_norm(image, 2, scale, shift))
-            torch.library.opcheck(OPS.layer_norm, (x, [3, 5], weight, bias), test_utils=("test_schema", "test_faketensor"))
-            torch.library.opcheck(OPS.rms_norm, (x, [3, 5], weight), test_utils=("test_schema", "test_faketensor"))
+            for norm, rows, tensors in ((OPS.layer_norm, [3, 5], (x, weight, bias)), (OPS.rms_norm, [3, 5], (x, weight, None)), (OPS.group_norm, 3, (image, scale, shift))):
+                for own in (tensors, (tensors[0], None, None)):
+                    torch.library.opcheck(norm, (own[0], rows, *own[1:]))
+                plain = [None if one is None else one.detach() for one in tensors]
+                saved = norm(plain[0], rows, *plain[1:])
+                name = norm.__name__ + "_grad"
+                torch.library.opcheck(getattr(OPS, name), (saved[0], plain[0], rows, plain[1], *saved[1:], plain[2] is not None))
             for dtype, off in ((torch.float32, 1e-5), (torch.float16, 4e-3), (torch.bfloat16, 3e-2)):
                 ours, theirs = [], []
                 for function, results in ((ct.layer_norm, ours), (torch.nn.functional.layer_norm, theirs)):
@@ -293,21 +262,6 @@ print("computed")
         for d in (cosmati.gemm(a, a.T), OPS.gemm(a, a.T)):
             self.assertEqual(d.device, a.device)
             self.assertTrue((d == 4).all())
-
-    def test_cuda_graph(self):
-        if "cuda" not in DEVICES:
-            self.skipTest("CUDA graphs are captured on a GPU, and there is none here")
-        a = torch.randn(64, 64, device="cuda")
-        stream, graph = torch.cuda.Stream(), torch.cuda.CUDAGraph()
-        with torch.cuda.stream(stream):
-            OPS.gemm(a, a)
-        torch.cuda.synchronize()
-        with torch.cuda.graph(graph):
-            d = OPS.gemm(a, a)
-        a.fill_(2)
-        graph.replay()
-        torch.cuda.synchronize()
-        self.assertTrue((d == 256).all())
 
     def test_errors_without_gradient(self):
         a = normal(3, 3, device="cpu")
