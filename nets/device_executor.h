@@ -54,7 +54,7 @@ class DeviceExecutor final : public Executor {
   void fetch_parameters() override;
   LossScale loss_scale() override;
   std::vector<float> scores(Dataset const& data) override { return scores(data, 0, data.count()); }
-  // The scores of `count` images from `first` on.
+  // The scores of `count` images starting at `first`.
   std::vector<float> scores(Dataset const& data, Index first, Index count);
 
   // Called by all members of the team: reductions as large as those of a step, before the first step is

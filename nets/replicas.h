@@ -26,7 +26,7 @@ class Replicas {
   float* gradients() { return replicas_[0].sum.as<float>(); }
 
   Index classes() const { return replicas_[0].full->classes(); }
-  // Scores (count, classes) of the images from `first` on, in order.
+  // Scores (count, classes) of the images starting at `first`, in order.
   std::vector<float> scores(Dataset const& data, Index first, Index count);
 
  private:

@@ -53,15 +53,15 @@ class Sequence {
   // Computes scores (batch, classes) for the inputs in input_data(). Enqueued, like the following functions;
   // `values` and `gradients` are in device memory, in the layout of the parameters.
   void infer(float const* values, float* scores, Stream stream = nullptr, Narrow const& narrow = {});
-  // Called when the gradients of all parameters from element `first` on have been enqueued (on the side of
-  // the branch); the last time with 0.
+  // Called when the gradients of all parameters starting at element `first` have been enqueued (on the side
+  // queue of the branch); finally with 0.
   using Ready = std::function<void(Index first)>;
   // Computes the mean loss of the inputs in input_data() against labels (batch), to loss[0], and its
   // gradients. `branch`: that of the queue of `stream`, if the context requests one.
   void loss_and_gradients(float const* values, int const* labels, float* loss, float* gradients,
                           Stream stream = nullptr, Branch* branch = nullptr, Ready const& ready = {},
                           Narrow const& narrow = {});
-  // Returns the arguments of the calls of Ready, in order.
+  // Returns the values of `first` with which Ready is called, in order.
   std::vector<Index> gradient_starts() const;
 
   // Returns the network for one kernel that trains it; without layers if a layer or the loss cannot be part

@@ -36,7 +36,7 @@ struct Membership {
 std::uint64_t fingerprint(std::span<std::uint32_t const> words, std::uint64_t so_far = 0);
 std::uint64_t fingerprint(DeviceMemory const& memory, std::uint64_t so_far = 0);
 // Collective over all processes: throws Error(system) if one of the fingerprints of this process's devices,
-// from number `first` on, differs from that of device 0.
+// which start at number `first`, differs from that of device 0.
 void check_same(std::vector<std::uint64_t> const& found, int first, parallel::ProcessGroup* group);
 // Collective: returns whether `mine` is true in any process.
 bool any_process(bool mine, parallel::ProcessGroup* group);

@@ -106,8 +106,8 @@ PlannedPart line(std::string name, std::string problem, Plan<Problem> const& pla
 
 void add_lines(std::vector<PlannedPart>& lines, Architecture const& architecture, int layer,
                LayerPlan const& plan, GeneratorOptions const& options) {
-  // Every input element meets every tap, except taps that reach over the edge: 5 of 2 * size in each
-  // dimension.
+  // Every input element is multiplied by every tap, except taps that extend beyond the edge: 5 of 2 * size in
+  // each dimension.
   LayerExtents const extents = extents_of(architecture, layer);
   double const size = static_cast<double>(extents.size), taps = 5 * size - 3;
   double const flops = 2.0 * static_cast<double>(options.batch) * taps * taps *

@@ -3,7 +3,7 @@
 //   transposed convolution of stride 2; batch normalization with stored statistics and ReLU after all but the
 //   last, then tanh. The hidden channels are those of the weights; 512, 256, 128 and 64 are the report's.
 // out[2i + r - 1, 2j + s - 1, k] += in[i, j, c] * w[r, s, k, c]: the data gradient of a convolution with
-// stride 2, padding 1 before and 2 after. Its kernels visit only the taps that meet an input; they do not
+// stride 2, padding 1 before and 2 after. Its kernels visit only the taps that have an input; they do not
 // multiply by inserted zeros.
 #pragma once
 #include <array>
@@ -31,7 +31,7 @@ struct PlannedPart {
   Method method = Method::automatic;
   std::string problem, kernel, recipe;
   double predicted_seconds = 0;  // 0: no prediction
-  double useful_flops = 0;       // multiplications and additions of the whole layer that the network requires
+  double useful_flops = 0;       // multiplications and additions that the network requires for the layer
 };
 
 // Prepared for one batch size on one device. Not thread-safe: it owns the buffers between its layers.

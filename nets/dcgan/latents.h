@@ -11,8 +11,8 @@ class Latents {
   explicit Latents(std::vector<float> z);         // (count, 100)
   Latents(Index count, unsigned long long seed);  // each number uniform in [-1, 1)
   Index count() const { return count_; }
-  // Reads `count` vectors from `first` on into z (count, 100); the same for the same seed on every machine
-  // and for any division into chunks.
+  // Reads `count` vectors starting at `first` into z (count, 100); the same for the same seed on every
+  // machine and for any division into chunks.
   void read(Index first, Index count, float* z) const;
   unsigned long long fingerprint() const;
 

@@ -1,4 +1,4 @@
-// Writes in a separate thread, or in turn with the caller.
+// Writes in a separate thread, or on the thread of the caller.
 #include "nets/dcgan/writer.h"
 
 #include <chrono>

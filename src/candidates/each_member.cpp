@@ -30,7 +30,7 @@ Plan<GemmProblem> plan_of(GemmProblem const& member, Device device, bool batch_i
 
 std::size_t padded(std::size_t bytes) { return (bytes + 255) / 256 * 256; }
 
-// One workspace is shared by all members that run in turn; concurrent members have one per thread.
+// One workspace is shared by all members that run sequentially; concurrent members have one per thread.
 struct Workspaces {
   std::size_t in_turn = 0, of_thread = 0;
   std::size_t bytes(Device const& device) const {

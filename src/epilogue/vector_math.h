@@ -160,7 +160,8 @@ template <class Real>
 COSMATI_INLINE Real sigmoid_of_sum(Real x, Real rest, Real factor) {
   constexpr Real lowest = -Constants<Real>::largest_factor;
   Real const sign = x < 0 ? Real(1) : Real(-1);
-  Real const bounded = factor < lowest ? lowest : factor;                  // below, the result is 0 anyhow
+  Real const bounded = factor < lowest ? lowest : factor;                  // below this, the result is 0 in
+                                                                           // any case
   Exponential<Real> const e = exp_of_sum(sign * x, sign * rest, bounded);  // of -|x|: does not overflow
   Real const below = e.scaled + 0 * factor;  // 0 * infinity is NaN, as in the reference
   return (x < 0 ? below : factor) / (1 + e.value);

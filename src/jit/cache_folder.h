@@ -32,7 +32,7 @@ void store_entry(std::string const& folder, std::string_view name, std::string_v
 
 // Removes the leftovers of killed writers and, if the entries exceed `max_bytes`, the least recently used
 // ones, down to nine tenths of it, but never `keep`. Returns the remaining bytes. If another process is
-// trimming, only counts.
+// trimming, only counts the bytes.
 long long trim(std::string const& folder, long long max_bytes, std::string_view keep);
 
 }  // namespace cosmati::jit

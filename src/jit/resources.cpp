@@ -18,7 +18,7 @@ namespace {
 using Bytes = std::span<std::byte const>;
 
 constexpr std::string_view shared_prefix = ".nv.shared.", constant_prefix = ".nv.constant";
-constexpr int first_with_reserve = 90;  // from sm_90 on, .nv.shared.KERNEL includes the driver's bytes
+constexpr int first_with_reserve = 90;          // since sm_90, .nv.shared.KERNEL includes the driver's bytes
 constexpr std::uint64_t reserved_bytes = 1024;  // per block
 
 // Returns an empty span if the range is not within the file.

@@ -33,7 +33,7 @@ constexpr Features blackwell{.wmma = true,
 
 struct Capability {
   int number;      // 10 * major + minor
-  int shared_kib;  // per multiprocessor; from 8.0 on a block may have 1 KiB less, which the system reserves
+  int shared_kib;  // per multiprocessor; since 8.0 a block may use 1 KiB less, which the system reserves
   int threads;     // per multiprocessor
   int blocks;      // per multiprocessor
   int fma_f32, fma_f64, fma_half2;  // lanes of an instruction per clock and multiprocessor
@@ -47,7 +47,7 @@ struct Capability {
 // Rates: the same, throughput of native arithmetic instructions. 11.0, which CUDA 12 calls 10.1, is not in
 // that table: its rates are taken as those of 12.0. dp4a is 64 everywhere. Rates of mma.sync: dense peaks of
 // data sheets (T4, A100, A10, L4, L40S; Jetson AGX Orin for 8.7) and of the GA102, Ada and RTX Blackwell
-// white papers, over multiprocessors and boost clock; on Hopper it reaches about 0.62 of what wgmma does.
+// white papers, over multiprocessors and boost clock; on Hopper mma.sync reaches about 0.62 of wgmma's rate.
 // clang-format off
 constexpr Capability capabilities[] = {
     // shared threads blocks | fma: f32 f64 half2 | mma: 16-bit factors, f64

@@ -30,7 +30,7 @@ class PlaceSearch {
       if (layout.extent(d) > 1) order_.push_back(d);
     std::sort(order_.begin(), order_.end(),
               [&](int a, int b) { return layout.stride[a] > layout.stride[b]; });
-    reach_.assign(order_.size() + 1, 0);  // the reach of the dimensions from `at` on
+    reach_.assign(order_.size() + 1, 0);  // the maximum offset of the dimensions starting at `at`
     for (std::size_t at = order_.size(); at-- > 0;)
       reach_[at] = reach_[at + 1] + (layout.extent(order_[at]) - 1) * layout.stride[order_[at]];
   }
@@ -44,7 +44,7 @@ class PlaceSearch {
  private:
   static constexpr Index max_steps = 1'000'000;
 
-  // `sum` is the partial sum of the dimensions before `at`; `differs` tells whether one of them differs.
+  // `sum` is the partial sum of the dimensions before `at`; `differs` is true if one of them differs.
   bool search(std::size_t at, Index sum, bool differs) {
     if (at == order_.size()) return differs && sum == 0;
     int const d = order_[at];

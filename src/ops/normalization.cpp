@@ -137,7 +137,7 @@ void validate(RowNormProblem const& problem) {
     refuse(operation, fmt::format("epsilon is {}; it must not be negative", problem.epsilon));
   if (row == 0)
     refuse(operation,
-           fmt::format("x is {}: the mean over zero elements is undefined; every extent from axis {} on "
+           fmt::format("x is {}: the mean over zero elements is undefined; every extent starting at axis {} "
                        "must be at least 1",
                        to_string(problem.x), grouped ? 1 : problem.axis));
 }

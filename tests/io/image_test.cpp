@@ -207,8 +207,8 @@ TEST(Bmp, ReadsEitherOrderOfRowsAndFourBytes) {
 
 TEST(Bmp, RefusesSizesThatLie) {
   std::string const row = text("\1\2\3\0", 4);
-  EXPECT_TRUE(contains(refused(bmp(16384, 16384, 24, "", row)), "805306368 bytes from byte 54 on"));
-  EXPECT_TRUE(contains(refused(bmp(1, 2, 24, "", row)), "8 bytes from byte 54 on, but the file has 58"));
+  EXPECT_TRUE(contains(refused(bmp(16384, 16384, 24, "", row)), "805306368 bytes starting at byte 54"));
+  EXPECT_TRUE(contains(refused(bmp(1, 2, 24, "", row)), "8 bytes starting at byte 54, but the file has 58"));
   EXPECT_TRUE(contains(refused(bmp(16385, 1, 24, "", row)), "claims 16385 x 1"));
   EXPECT_TRUE(contains(refused(bmp(0, 1, 24, "", row)), "claims 0 x 1"));
   EXPECT_TRUE(contains(refused(bmp(-1, 1, 24, "", row)), "claims -1 x 1"));

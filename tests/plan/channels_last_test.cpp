@@ -70,7 +70,7 @@ TEST(ChannelsLast, RefusalsGiveTheReason) {
             "warp_specialized packs operands for itself on NVIDIA H200");
   EXPECT_EQ(refusal_on("a100", of(DataType::f32, wide())), "tensor cores do not multiply f32 by f32");
   EXPECT_EQ(refusal_on("a100", of(DataType::f16, narrow)),
-            "4 4 channels of f16 per group do not fill runs of 16 bytes");
+            "4 channels of f16 per group do not fill runs of 16 bytes");
   EXPECT_NE(refusal_on("t4", of(DataType::f16, wide())), "");
   PlanOptions none;
   none.max_workspace = 0;

@@ -31,8 +31,8 @@ COSMATI_DEVICE void arrive(Barrier& barrier) {
   asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(shared_address(&barrier)) : "memory");
 }
 // Arrives at the barrier at the same offset in another block of the cluster, or in this one. It orders reads
-// of operands; its scope, .cta, is too small to release this thread's own writes, because ptxas turns any
-// larger scope into a GPU-wide fence.
+// of operands, but its scope, .cta, does not release this thread's own writes: ptxas would turn any larger
+// scope into a GPU-wide fence.
 COSMATI_DEVICE void arrive_at(Barrier& barrier, int block_of_cluster) {
   asm volatile(
       "{\n.reg .b32 there;\n"

@@ -20,7 +20,7 @@ struct TiledTensor {
   long long extent[5] = {};  // in elements
   long long stride[5] = {};  // in bytes, multiples of 16; stride[0] is not used
   int box[5] = {};           // in elements, 1 to 256; box[0] is a multiple of 16 bytes
-  int swizzle_bytes = 0;     // 0, 32, 64 or 128: then box[0] has this many bytes
+  int swizzle_bytes = 0;     // 0, 32, 64 or 128; unless 0, box[0] has this many bytes
 };
 // Images for the im2col mode: dimensions are (channel, column, row, image). The corners of the windows range
 // from `lower` to `upper` beyond the last column and row, `step` apart, in row order.
@@ -32,7 +32,7 @@ struct WindowedTensor {
   int lower[2] = {}, upper[2] = {};  // column, row: -128 to 127
   int step[2] = {1, 1};              // 1 to 8
   int channels = 0, windows = 0;     // per box: at most 256 and 1024
-  int swizzle_bytes = 0;             // 0, 32, 64 or 128: then a box has this many bytes of channels
+  int swizzle_bytes = 0;             // 0, 32, 64 or 128; unless 0, the channels of a box have this many bytes
 };
 // Host functions. They throw Error(bad_request) with the valid values.
 arch::TensorMap encode_tensor_map(TiledTensor const& tensor);

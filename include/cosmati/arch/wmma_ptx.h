@@ -7,7 +7,8 @@
 
 namespace cosmati::arch {
 
-// The parts after the layouts: for wmma.load, and for wmma.mma and wmma.store, which have sums.
+// The part of an instruction's name that follows the layouts: for wmma.load, and for wmma.mma and wmma.store,
+// where it depends on the type of the sums.
 template <class Element>
 struct WmmaLoadWord;
 template <class Element, class Sum>

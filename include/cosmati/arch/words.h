@@ -1,5 +1,6 @@
 // Vectors of elements kept in 32-bit words, and converted by the instructions that read half of a word or
-// write both halves. A compiler that sees 16-bit elements first moves each of them to a register of its own.
+// write both halves. If the compiler sees 16-bit elements, it first moves each of them to a separate
+// register.
 #pragma once
 #include "cosmati/arch/convert.h"
 #include "cosmati/arch/memory.h"

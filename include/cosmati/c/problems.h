@@ -137,7 +137,7 @@ COSMATI_API int64_t cosmati_convolution_extent(int64_t input, int64_t filter, in
                                                int64_t pad_begin, int64_t pad_end, int64_t dilation);
 
 /* ---- Pooling over the taps of a window that lie inside the image:
- *   MAX                    y[n, c, p, q] = max of x[n, c, h, w]; the first maximum counts; NaN is propagated
+ *   MAX                    y[n, c, p, q] = max of x[n, c, h, w]; the first maximum wins; NaN is propagated
  *   AVERAGE                their mean
  *   AVERAGE_WITH_PADDING   their sum, divided by the number of taps that lie in the padded image
  * backward: dx from dy; MAX also requires x or indices. dx is overwritten, not added to. Of volumes,
@@ -237,7 +237,7 @@ static inline cosmati_batch_norm cosmati_default_batch_norm(void) {
 COSMATI_API cosmati_status cosmati_batch_norm_problem(cosmati_batch_norm const* batch_norm,
                                                       cosmati_problem_t* problem);
 
-/* ---- Layer normalization and RMS normalization of rows: the dimensions of x from `axis` on, n elements.
+/* ---- Layer normalization and RMS normalization of rows: the dimensions of x starting at `axis`, n elements.
  * Layer: mean = sum of x / n, inverse = 1 / sqrt(sum of (x - mean)^2 / n + epsilon).
  * RMS: inverse = 1 / sqrt(sum of x^2 / n + epsilon), and a mean of 0, which is neither saved nor passed.
  * With u = (x - mean) * inverse and g = dy * weight:
@@ -245,7 +245,7 @@ COSMATI_API cosmati_status cosmati_batch_norm_problem(cosmati_batch_norm const* 
  *   BACKWARD   dx = inverse * (g - mean of g - u * mean of g*u), means over the row, for RMS without the
  *              mean of g; dweight = sum of dy * u and dbias = sum of dy over the rows, in a fixed order, if
  *              they are present; from x, dy, weight, mean and inverse
- * weight and bias have the shape of x from `axis` on; default: ones, zeros. RMS has no bias. */
+ * weight and bias have the shape of x starting at `axis`; default: ones, zeros. RMS has no bias. */
 typedef struct cosmati_row_norm {
   size_t size;
   int32_t direction;             /* FORWARD */
@@ -253,7 +253,7 @@ typedef struct cosmati_row_norm {
   cosmati_tensor x, y, dx;       /* y: y or dy; dx: for BACKWARD */
   cosmati_tensor weight, bias;   /* optional; bias: for FORWARD */
   cosmati_tensor dweight, dbias; /* for BACKWARD; optional */
-  cosmati_tensor statistics;     /* the shape of x with extents of 1 from `axis` on; FORWARD: optional */
+  cosmati_tensor statistics;     /* x's shape with extents of 1 starting at `axis`; FORWARD: optional */
   double epsilon;                /* 1e-5 */
 } cosmati_row_norm;
 static inline cosmati_row_norm cosmati_default_row_norm(void) {

@@ -103,8 +103,8 @@ struct DepthwiseSums {
   }
 };
 
-// Loads the filters of the channels from `first` on as (input, row, column, channel), converted to the type
-// of the sums.
+// Loads the filters of the channels starting at `first` as (input, row, column, channel), converted to the
+// type of the sums.
 template <class Traits>
 COSMATI_DEVICE void load_filters(SlidingArguments const& window, DepthwiseSchedule const& schedule, int first,
                                  int channels, typename Traits::Sum* shared) {
@@ -125,7 +125,7 @@ COSMATI_DEVICE void load_filters(SlidingArguments const& window, DepthwiseSchedu
   }
 }
 
-// Computes block `block` of channel tiles * ceil(items / items_of_block).
+// Computes block `block` of a grid of channel tiles * ceil(items / items_of_block) blocks.
 template <class Traits>
 COSMATI_DEVICE void compute_depthwise(typename Traits::Params const& params, int block) {
   using Sum = typename Traits::Sum;

@@ -134,7 +134,7 @@ struct DepthwiseRowsFilter {
   }
 };
 
-// Adds the threads' sums of taps from `first` on, and stores those of the block's part.
+// Adds the threads' sums of taps starting at `first`, and stores those of the block's part.
 template <class Traits>
 COSMATI_DEVICE void store_partials(typename Traits::Params const& params,
                                    DepthwiseRowsFilter<Traits> const& rows, int tile, int part, int first) {

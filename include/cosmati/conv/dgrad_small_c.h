@@ -81,7 +81,7 @@ struct DgradSmallC {
             exists ? input : far, is_image};
   }
 
-  // Loads `count` channels of dy from `first` on; pixels outside it are zero. Several items are processed
+  // Loads `count` channels of dy starting at `first`; pixels outside it are zero. Several items are processed
   // together, so that their loads are in flight at the same time.
   COSMATI_DEVICE void load_values(int first, int count) const {
     int const items = shape.halo() * shape.pieces, step = shape.pieces * vector;

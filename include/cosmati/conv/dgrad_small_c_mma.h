@@ -14,7 +14,7 @@
 
 namespace cosmati {
 
-// `fixed`: shape_ is the shape of the launch; otherwise only its numbers of warps and fragments are.
+// `fixed`: shape_ is the shape of the launch; otherwise only its numbers of warps and fragments apply.
 template <CellShape shape_, bool fixed_, class Element_, class Epilogue_, class Destination_>
 struct DgradSmallCMmaTraits {
   using Element = Element_;
@@ -89,7 +89,7 @@ struct DgradSmallCMma {
     }
   }
 
-  // Copies a chunk of the channels of a tile's dy; what lies outside dy is zero.
+  // Copies a chunk of the channels of a tile's dy; positions outside dy are zero.
   COSMATI_DEVICE void load_image(CellTile const& tile, int chunk, unsigned char* to) const {
     auto const* const from =
         arch::as_global(static_cast<Element const*>(window.image)) + tile.image * window.image_stride;

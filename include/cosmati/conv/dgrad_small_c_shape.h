@@ -60,8 +60,8 @@ struct DgradSmallCShape {
   }
 };
 
-// `fixed`: `shape` is that of the launch; otherwise only its number of threads is, and the launch passes its
-// shape.
+// `fixed`: `shape` is that of the launch; otherwise only its number of threads applies, and the launch passes
+// the shape.
 struct DgradSmallCPolicy {
   DgradSmallCShape shape = {};
   bool fixed = true;

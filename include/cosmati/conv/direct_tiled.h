@@ -29,7 +29,7 @@ struct DirectTiledTraits {
   static_assert(axis.taps > 0 || !axis.uneven);
   static constexpr int filter_pitch = filter_pitch_of(tile);  // values between taps in shared memory
 
-  // The weights, then the planes; how many there are is known only at run time.
+  // The weights, then the planes; their sizes are known only at run time.
   struct SharedStorage {
     Sum value[1];
     COSMATI_DEVICE Sum* weights() { return value; }
@@ -53,7 +53,7 @@ struct DirectTiled {
   Sum* weights;  // (channels, columns of taps, rows of taps, filters)
   Sum* planes;
 
-  // Loads the weights of `channels` channels from `first` on, taps fastest, which is their order in most
+  // Loads the weights of `channels` channels starting at `first`, taps fastest, which is their order in most
   // layouts. Filters that do not exist are zero.
   COSMATI_DEVICE void load_weights(int first, int channels) const {
     constexpr int batch = 4;
@@ -82,7 +82,7 @@ struct DirectTiled {
     }
   }
 
-  // The position of a tile's first row or column: the lowest that its windows reach.
+  // The position of a tile's first row or column: the lowest one that its windows include.
   COSMATI_DEVICE static int origin(WindowAxis const& window, int output) {
     return window.origin + output * window.output_step +
            (window.tap_step < 0 ? (window.taps - 1) * window.tap_step : 0);
@@ -189,7 +189,7 @@ COSMATI_DEVICE void store_results(
   }
 }
 
-// Computes block `block_of_tiles` of parts of images * tiles down * tiles across.
+// Computes block `block_of_tiles` of a grid of parts of images * tiles down * tiles across.
 template <class Traits>
 COSMATI_DEVICE void compute_direct_tiled(typename Traits::Params const& params, int block_of_tiles) {
   using Block = DirectTiled<Traits>;

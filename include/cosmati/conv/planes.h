@@ -16,15 +16,16 @@ struct PlaneSource {
   int rows, columns;  // existing rows and columns
 };
 
-// Sets `values` values from `to` on to zero, in 16-byte runs; `values` is a multiple of a run.
+// Sets `values` values starting at `to` to zero, in 16-byte runs; `values` is a multiple of a run.
 template <int threads, class Sum>
 COSMATI_DEVICE void fill_planes(Sum* to, int values) {
   constexpr int run = 16 / static_cast<int>(sizeof(Sum));
   for (int i = arch::thread() * run; i < values; i += threads * run) arch::store(to + i, Vector<Sum, run>{});
 }
 
-// Loads the first `images` images and `channels` channels, rows from `top` and columns from `left` on, where
-// they exist. The lanes of a warp read contiguous elements; each thread has four loads in flight.
+// Loads the first `images` images and `channels` channels, rows starting at `top` and columns starting at
+// `left`, where they exist. The lanes of a warp read contiguous elements; each thread has four loads in
+// flight.
 template <int threads, class Element, class Sum>
 COSMATI_DEVICE void load_planes(PlaneSchedule const& schedule, PlaneSource<Element> const& source, int images,
                                 int channels, int top, int left, Sum* to) {

@@ -32,7 +32,7 @@ struct WgradDirectTraits {
     Sum value[1];
     COSMATI_DEVICE Sum* image() { return value; }
     COSMATI_DEVICE Sum* gradient(WgradTileSchedule const& schedule) { return value + schedule.gradient_at; }
-    // Number `i` of the `weights` sums of a part.
+    // The i-th of the `weights` sums of a part.
     COSMATI_DEVICE Sum& weight_sum(int part, int weights, int i) { return value[part * weights + i]; }
     COSMATI_DEVICE Sum* bias_sums(WgradTileSchedule const& schedule, int weights) {
       return value + schedule.parts * weights;

@@ -214,7 +214,7 @@ struct WgradTaps {
     return static_cast<unsigned>(lines * (wgrad_taps_line / 16));
   }
 
-  // Blocks are numbered as their tiles and parts are; adjacent threads store adjacent runs.
+  // Blocks are numbered in the order of their tiles and parts; adjacent threads store adjacent runs.
   COSMATI_DEVICE static void store(float const (&sums)[sum_count], Params const& all, int group) {
     using Run = Vector<float, 4>;
     Index const first = (Index{arch::block_x()} * shape.columns.taps + group) * sum_count * 128;

@@ -7,7 +7,7 @@
 
 namespace cosmati {
 
-// `slices` threads add a share of the parts each. `in_runs`: channels are contiguous in the result.
+// `slices` threads each add a share of the parts. `in_runs`: channels are contiguous in the result.
 template <int slices_, bool in_runs_, bool swapped_, class Epilogue_, class Destination_>
 struct WgradTapsSumTraits {
   using Epilogue = Epilogue_;
@@ -15,7 +15,7 @@ struct WgradTapsSumTraits {
   using Params = WgradTapsSumParameters<typename Epilogue::Arguments, typename Destination::Arguments>;
   static constexpr int slices = slices_, threads = 256, lanes = threads / slices;
   static constexpr bool in_runs = in_runs_, swapped = swapped_;
-  static_assert(!(swapped && in_runs), "a run of results lies along n");
+  static_assert(!(swapped && in_runs), "a run of results must be contiguous along n");
   struct SharedStorage {
     Vector<float, 4> sum[slices][lanes];
   };
@@ -48,7 +48,7 @@ struct WgradTapsSum {
     COSMATI_DEVICE int column() const { return quarter * 16 + eight * 8 + half * 4; }
   };
 
-  // Adds every `slices`-th part from `slice` on.
+  // Adds every `slices`-th part starting at `slice`.
   COSMATI_DEVICE static Run sum(Params const& all, float const* from, int slice) {
     Run total{};
     constexpr int batch = 4;  // loads in flight

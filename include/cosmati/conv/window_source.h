@@ -30,7 +30,7 @@ struct WindowSource {
   };
   struct Step {
     Index offset;
-    int depth, depth_left;  // first depth; remaining depths from it on
+    int depth, depth_left;  // first depth; number of depths from there to the end
     int down, right;
   };
 

@@ -140,7 +140,7 @@ COSMATI_CONSTEXPR Layout column_major(Shape shape) {
   return layout;
 }
 
-// How images lie in memory, slowest index first.
+// The memory order of images, slowest index first.
 enum class TensorFormat : unsigned char { nchw, nhwc, chwn };
 
 COSMATI_CONSTEXPR char const* name_of(TensorFormat format) {

@@ -43,8 +43,8 @@ void place_slots(ScheduleArguments& schedule, void* workspace, Index slots) {
   schedule.partials = static_cast<char*>(workspace) + flag_bytes<Traits>(slots);
   schedule.tag = 1;
 }
-// Adapts the parameters to a launch of `matrices` matrices from `first` on; returns the flags that must be
-// zero.
+// Adapts the parameters to a launch of `matrices` matrices starting at `first`; returns the flags that must
+// be zero.
 template <class Traits>
 Index prepare(typename Traits::Params& params, Index first, Index matrices) {
   ScheduleArguments& schedule = params.schedule;

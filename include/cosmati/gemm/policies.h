@@ -17,7 +17,7 @@ COSMATI_CONSTEXPR char const* name_of(PolicyName name) {
 // A thread's accumulators use about half of its registers with `blocks` resident blocks; a warp is 4 by 8
 // lanes, or 8 by 4 if it is tall. `element_bytes` of an operand matters for tensor cores, whose steps are 64
 // bytes deep. In the double-buffered loop, more warps share a block's tile, so that loaded operands fit in
-// registers beside the sums.
+// registers alongside the sums.
 COSMATI_CONSTEXPR GemmPolicy named_policy(PolicyName name, MainLoop main_loop, Multiply multiply,
                                           DataType sum, int element_bytes = 4) {
   struct Tiles {

@@ -32,7 +32,7 @@ struct Repack {
   using Tile = RepackTile<element_bytes, transposed>;
   using Bits = typename BitsOf<element_bytes>::type;
   static constexpr int packed = Tile::packed, threads = Tile::threads;
-  // (columns, words of rows); word w of column c lies at w ^ (c / packed): no bank conflicts.
+  // (columns, words of rows); word w of column c is at w ^ (c / packed), to avoid bank conflicts.
   struct SharedStorage {
     unsigned word[transposed ? Tile::columns : 1][32];
   };

@@ -20,7 +20,7 @@ concept MadeFrom = requires(Arguments const&... arguments) {
 template <int block_m, int block_n, int block_k>
 struct BlockTile {
   static_assert(block_m > 0 && block_n > 0 && block_k > 0,
-                "block_m, block_n and block_k must be positive: the tile of D of a block, and its step of k");
+                "block_m, block_n and block_k must be positive: the block's tile of D and its step along k");
 };
 template <int block_m, int warp_m>
 struct BlockMOverWarpM {
@@ -81,7 +81,7 @@ template <int stages, int architecture = arch::min_architecture()>
 struct ArchitectureOfMultistage {
   static_assert(
       architecture >= 800,
-      "main loop multistage requires cp.async, available from sm_80 on; use double_buffered for sm_75");
+      "main loop multistage requires cp.async, available on sm_80 and later; use double_buffered for sm_75");
 };
 template <class Sum>
 struct SumsOfFma {
@@ -100,7 +100,7 @@ template <class ElementA, class ElementB, class Sum>
 struct OperandsOfDp4a {
   static constexpr bool bytes_a = is_same<ElementA, s8> || is_same<ElementA, u8>;
   static constexpr bool bytes_b = is_same<ElementB, s8> || is_same<ElementB, u8>;
-  static_assert(bytes_a && bytes_b, "multiply dp4a takes s8 and u8 operands; fma takes all others");
+  static_assert(bytes_a && bytes_b, "multiply dp4a supports s8 and u8 operands; fma supports all others");
   static_assert(is_same<Sum, s32>, "multiply dp4a accumulates in s32");
 };
 template <class ElementA, class ElementB>
@@ -139,7 +139,7 @@ struct OperandsOfWmma {
   static constexpr bool floats =
       is_same<ElementA, f16> || is_same<ElementA, bf16> || is_same<ElementA, tf32> || is_same<ElementA, f64>;
   static_assert(is_same<ElementA, ElementB> && (floats || is_byte<ElementA>),
-                "multiply wmma takes two operands of one type: f16, bf16, tf32, f64, s8 or u8");
+                "multiply wmma requires two operands of one type: f16, bf16, tf32, f64, s8 or u8");
   static_assert(!floats || is_same<ElementA, f64> || is_same<Sum, f32> ||
                     (is_same<ElementA, f16> && is_same<Sum, f16>),
                 "multiply wmma accumulates f16 in f32 or f16, bf16 and tf32 in f32");
@@ -158,7 +158,7 @@ struct OperandsOfMma {
       (is_fp8<ElementA> && is_fp8<ElementB>);
   static constexpr bool bytes = is_byte<ElementA> && is_byte<ElementB>;
   static_assert(floats || bytes,
-                "multiply mma takes two operands of f16, bf16 or tf32, or fp8, or s8 and u8");
+                "multiply mma requires two operands of f16, bf16 or tf32, or of fp8, or of s8 and u8");
   static_assert(!floats || is_same<Sum, f32> || (is_same<ElementA, f16> && is_same<Sum, f16>),
                 "multiply mma accumulates floating-point products in f32, and those of f16 also in f16");
   static_assert(!bytes || is_same<Sum, s32>, "multiply mma accumulates 8-bit integers in s32");
@@ -166,7 +166,7 @@ struct OperandsOfMma {
 template <class ElementA, class ElementB>
 struct OperandsOfMma<ElementA, ElementB, f64> {
   static_assert(is_same<ElementA, f64> && is_same<ElementB, f64>,
-                "multiply mma with sums in f64 takes two operands of f64");
+                "multiply mma with sums in f64 requires two operands of f64");
 };
 template <MainLoop main_loop, int thread_n, class ElementA, class ElementB, class Sum>
 struct Operands<Multiply::mma, main_loop, thread_n, ElementA, ElementB, Sum>

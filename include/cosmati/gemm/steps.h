@@ -4,7 +4,7 @@
 
 namespace cosmati {
 
-// Steps of k that a block multiplies: [first, last) of block_k each.
+// Steps of k that a block multiplies: [first, last), each of block_k.
 struct StepRange {
   int first, last;
 };
@@ -23,7 +23,7 @@ COSMATI_CONSTEXPR int part_with_step(int steps, int parts, int step) {
   return beyond < 0 ? step / (each + 1) : longer + beyond / each;
 }
 
-// The last tile that a range of steps of concatenated tiles reaches, and which of this tile's `steps` it
+// The last tile in a range of steps of concatenated tiles, and which of this tile's `steps` the range
 // contains.
 struct PieceOfTile {
   int tile;

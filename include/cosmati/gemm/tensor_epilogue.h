@@ -33,7 +33,7 @@ struct EpilogueScheduleOf<EpilogueSchedule::direct, Traits, Epilogue,
   };
 
   // The offset of element (m, n) of a box in its buffer. If D is M-major, lanes that all began with the first
-  // of their two columns would use only half of the banks; every second lane therefore begins with its second
+  // of their two columns would use only half of the banks; every other lane therefore begins with its second
   // column.
   COSMATI_CONSTEXPR static int offset(int m, int n) {
     return along == Along::k ? tensor_store_offset(m, n, columns, element_bytes)

@@ -31,7 +31,7 @@ class TileCopier {
       "thread in a line");
 
  public:
-  // Copies the rows of matrix `matrix` from `first_outer` on.
+  // Copies the rows of matrix `matrix` starting at `first_outer`.
   COSMATI_DEVICE TileCopier(MatrixArguments const& arguments, Index matrix, Index first_outer,
                             Index outer_extent, Index depth_extent, int thread)
       : line_(thread / line_runs),
@@ -69,7 +69,7 @@ class TileCopier {
   }
 
  private:
-  // Copies `batch` lines of a box from `first_line` on; `valid` elements of each run exist.
+  // Copies `batch` lines of a box starting at `first_line`; `valid` elements of each run exist.
   COSMATI_DEVICE void copy_batch(unsigned char* to, Element const* from, int first_line, int lines_left,
                                  int valid) const {
     ShiftedRun<Element> run[by_copies ? 1 : batch];

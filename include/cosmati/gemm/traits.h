@@ -43,8 +43,8 @@ requires(policy.multiply == Multiply::half2 &&
   using type = arch::HalfPair;
 };
 
-// How operands reach the multiply: tiles in shared memory, their loaders, fragments and sums. This version is
-// for multiplication by individual threads.
+// How operands get to the multiply instruction: tiles in shared memory, their loaders, fragments and sums.
+// This version is for multiplication by individual threads.
 template <GemmPolicy policy, class SourceA, class SourceB, class Sum>
 struct MultiplyPath {
   static constexpr int pack_depth = pack_depth_of(policy.multiply, 1);

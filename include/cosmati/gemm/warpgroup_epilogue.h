@@ -61,7 +61,7 @@ struct EpilogueScheduleOf<EpilogueSchedule::staged, WarpgroupProduct<policy, Sou
   }
 
  private:
-  // Stores rows i and i + 1 of this thread, its columns from j on.
+  // Stores rows i and i + 1 of this thread, starting at its column j.
   COSMATI_DEVICE static void stage(Real (&value)[rows][pitch], typename Traits::Product const& sums,
                                    ThreadPlace const& place, int i, int j) {
     COSMATI_UNROLL

@@ -89,7 +89,7 @@ struct FragmentsOfA {
 template <int packs, int blocks>
 struct FragmentsOfA<false, packs, blocks> {};
 
-// How the warpgroup's rows of A, those of its tile from `first_outer` on, reach wgmma.
+// How the warpgroup's rows of A, which start at `first_outer` in its tile, get to wgmma.
 template <class Tile, bool in_registers>
 struct OperandA : OuterFragmentReader<Tile> {
   COSMATI_DEVICE OperandA(Tile const& tile, int first_outer)

@@ -39,7 +39,7 @@ template <int groups, bool ping_pong>
 struct Consumers {
   static_assert(ping_pong ? groups == 2 : groups >= 1 && groups <= 3,
                 "warp_specialized requires one, two or three consumer warpgroups; ping_pong requires two, "
-                "each with a tile of its own");
+                "each with its own tile");
 };
 template <int cluster_m, int cluster_n>
 struct Cluster {

@@ -45,8 +45,8 @@ COSMATI_DEVICE float sum_of_lanes(float value) {
   return value;
 }
 
-// Adds the values of `lanes` adjacent lanes: afterwards lane l has the sums from index l * count / lanes on,
-// as its first values, at least one. `count` is a power of two.
+// Adds the values of `lanes` adjacent lanes: afterwards lane l holds at least one sum, starting with index l
+// * count / lanes, in its first values. `count` is a power of two.
 template <int lanes, int count>
 COSMATI_DEVICE void distribute_sums(float (&value)[count], int lane) {
   COSMATI_UNROLL

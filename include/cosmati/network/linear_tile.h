@@ -111,7 +111,7 @@ struct LinearTile : FusedBlock<network> {
     }
   }
 
-  // Saves inputs and gradients of the images from `first` on, a row for each feature.
+  // Saves inputs and gradients of the images starting at `first`, a row for each feature.
   COSMATI_DEVICE void save(float* saved, int pitch, int first) const {
     COSMATI_NO_UNROLL
     for (int e = arch::thread(); e < inputs + outputs; e += threads) {

@@ -66,7 +66,7 @@ struct FusedPass : FusedBlock<network> {
     }
   }
 
-  // Loads the images of the batch from `first` on; beyond the batch, loads its last image.
+  // Loads the images of the batch starting at `first`; beyond the batch, loads its last image.
   COSMATI_DEVICE void load_images(FusedTrainingArguments const& p, FusedRow const& row, int first) const {
     constexpr int run = input.width % 4 == 0 ? 4 : 1, runs = input.inputs() / run;
     COSMATI_NO_UNROLL

@@ -28,8 +28,8 @@ struct AddProblem {
 
 // y = kept ? x / (1 - probability) : 0, where element i (in row-major order of the indices) is kept with
 // probability 1 - probability, decided by Philox4x32-10 of (seed, step, i) (DropoutMask, core/philox.h): the
-// same mask on every backend, whatever the layout or the number of threads. Backward is the same operation on
-// dy with the same seed and step.
+// same mask on every backend, regardless of the layout and the number of threads. Backward is the same
+// operation on dy with the same seed and step.
 struct DropoutProblem {
   TensorDescription x;
   TensorDescription y;

@@ -71,8 +71,8 @@ struct BatchNormProblem {
 
 enum class RowNormMode : unsigned char { layer, rms, group };
 
-// Layer normalization and RMS normalization. The dimensions of x from `axis` on are normalized together: they
-// are a row of n elements, with one mean and one inverse for each index tuple of the dimensions before.
+// Layer normalization and RMS normalization. The dimensions of x starting at `axis` are normalized together:
+// they are a row of n elements, with one mean and one inverse for each index tuple of the dimensions before.
 // Group normalization: x is (N, C, ...), and a row is what an image has in C / groups adjacent channels.
 //   layer, group:
 //             mean = sum of x / n, inverse = 1 / sqrt(sum of (x - mean)^2 / n + epsilon),
@@ -92,10 +92,10 @@ struct RowNormProblem {
   TensorDescription x;
   TensorDescription y;               // y, or dy
   TensorDescription dx;              // backward only
-  TensorDescription weight;          // the shape of x from `axis` on, or absent; group: (C)
+  TensorDescription weight;          // the shape of x starting at `axis`, or absent; group: (C)
   TensorDescription bias;            // like weight; forward only, not rms
   TensorDescription dweight, dbias;  // like weight; backward only
-  // Mean and inverse: the shape of x with extents of 1 from `axis` on; group: (N, groups).
+  // Mean and inverse: the shape of x with extents of 1 starting at `axis`; group: (N, groups).
   TensorDescription statistics;
   double epsilon = 1e-5;
 

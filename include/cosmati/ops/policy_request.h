@@ -8,7 +8,7 @@
 
 namespace cosmati {
 
-// How an operand reaches wgmma: copied into the workspace first, through registers, or loaded by threads.
+// How an operand gets to wgmma: copied into the workspace first, through registers, or loaded by threads.
 enum class OperandKind : unsigned char { repacked, registers, threads };
 
 // The planner chooses unspecified fields. Fields override those of the named policy.

@@ -13,7 +13,7 @@ PoolingMode parse_pooling_mode(std::string const& name);  // throws Error(bad_re
 
 // With h = p*stride + r*dilation - pad_begin (and likewise for w), over the taps (r, s) that lie inside the
 // image:
-//   max: y[n, c, p, q] = max of x[n, c, h, w]; the first maximum in order of (r, s) counts; NaN is propagated
+//   max: y[n, c, p, q] = max of x[n, c, h, w]; the first maximum in order of (r, s) wins; NaN is propagated
 //   average: the mean of the taps inside the image
 //   average_with_padding: the sum divided by the number of taps that lie in the padded image
 // backward distributes dy to dx: to the maximum, or evenly to the taps. dx is overwritten, not added to.

@@ -7,7 +7,7 @@
 
 namespace cosmati {
 
-// The existing part of a run: `count` of its elements, from `offset` on.
+// The existing part of a run: `count` of its elements, starting at `offset`.
 struct ContiguousRange {
   Index offset;
   int count;

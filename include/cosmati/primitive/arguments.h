@@ -45,8 +45,9 @@ struct PrimitivePolicy {
 struct PrimitiveTensor {
   void* data = nullptr;
   Index stride[max_rank] = {};
-  DataType type = DataType::f32;  // used only by the emulator: composed kernels know their types
-  // Elements between the elements of a run: 1, or 0 if all are the same element.
+  DataType type = DataType::f32;  // used only by the emulator: composed kernels have compile-time types
+                                  // Elements between the elements of a run: 1, or 0 if all are the same
+                                  // element.
   int run_stride = 0;
 };
 
@@ -79,8 +80,8 @@ struct PrimitiveParameters {
   PrimitivePolicy policy;
   void const* functions = nullptr;
 };
-// Launch parameters for the same operation on several dense tensors; member m is computed by the blocks from
-// first_block[m] on.
+// Launch parameters for the same operation on several dense tensors; member m is computed by the blocks
+// starting at first_block[m].
 inline constexpr int group_members = 32, group_inputs = 4, group_outputs = 3;
 struct PrimitiveGroup {
   PrimitiveParameters common;

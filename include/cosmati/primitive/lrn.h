@@ -107,7 +107,7 @@ struct LrnTile {
     for (int i = 0; i < many; ++i) Tensor::unpack(params, raw[i], to[i]);
   }
 
-  // Returns k + alpha / size * sum of x[i]^2 over the `size` channels from i on.
+  // Returns k + alpha / size * sum of x[i]^2 over the `size` channels starting at i.
   template <int many>
   COSMATI_DEVICE Real base(Real const (&x)[many][width], int i, int e) const {
     Real sum = 0;

@@ -13,7 +13,7 @@ struct RowKernel : RowTotals<Traits> {
   using Totals::is_loss, Totals::keeps_exponentials, Totals::leads;
   using typename Totals::Real, typename Totals::Sum;
   static constexpr int width = Traits::width, unroll = Traits::unroll, inputs = Traits::inputs;
-  // Runs loaded before the first use: the thread's whole share of a row, or a few runs of it.
+  // Runs loaded before the first use: the thread's entire share of a row, or a few runs of it.
   static constexpr int loaded = cached > 0 ? cached : unroll;
 
   int const members;  // threads of a row

@@ -25,7 +25,7 @@ struct PrimitiveTraits {
   COSMATI_DEVICE static constexpr PrimitivePolicy policy(PrimitiveParameters const&) { return policy_; }
 };
 
-// The coordinates of position `position` along the axes from `axis` on.
+// The coordinates of position `position` along the axes starting at `axis`.
 struct Place {
   unsigned at[max_rank];
   int count;
@@ -57,7 +57,7 @@ COSMATI_DEVICE int run_count(Index extent, unsigned run) {
   return left < width ? static_cast<int>(left) : width;
 }
 
-// One run of each input from number i on, as they are in memory.
+// One run of each input, starting with input i, as stored in memory.
 template <class Traits, int i = 0, bool exists = (i < Traits::inputs)>
 struct RawInputs {
   using Access = typename AccessAt<i, typename Traits::Inputs>::type;
@@ -136,7 +136,7 @@ struct Team {
         across(threads / policy.along),
         member(policy.runs_of_terms ? arch::thread() % along : arch::thread() / across),
         column(policy.runs_of_terms ? arch::thread() / along : arch::thread() % across) {}
-  // The index of member `m` of this thread's position among the threads of the block.
+  // The index within the block of the thread that is member `m` of this thread's position.
   COSMATI_DEVICE int slot(int m) const { return m * across + column; }
 };
 

@@ -27,7 +27,7 @@ class OuterFragmentReader {
                 "its tile");
 
  public:
-  // Returns the offset in the tile of a lane's load; the rows are those from `first_outer` on.
+  // Returns the offset in the tile of a lane's load; the rows are those starting at `first_outer`.
   COSMATI_CONSTEXPR static int offset(int first_outer, int lane, int load) {
     OuterPlace const place = outer_place(lane, load);
     return tile_offset(place.depth, (first_outer + place.outer) * 4, Tile::box.rows, Tile::swizzle);

@@ -31,8 +31,8 @@ struct TensorTile {
                                                (first_box + i) * box.row, first_row, blocks);
   }
 
-  // Returns the descriptor of the operand for wgmma: the rows or columns of D from `first_outer` on, and the
-  // first 32 bytes of depth. In units of the descriptor's address, 16 bytes, pack p is at distance
+  // Returns the descriptor of the operand for wgmma: the rows or columns of D starting at `first_outer`, and
+  // the first 32 bytes of depth. In units of the descriptor's address, 16 bytes, pack p is at distance
   // pack_offset(p), and the next tile of an array at stride_of_tiles.
   COSMATI_DEVICE unsigned long long descriptor(int first_outer) const {
     constexpr MatrixStrides strides = strides_of_tile(box.rows, along == Along::mn, swizzle);

@@ -40,7 +40,7 @@ void Normalized::prepare(Workbench& bench, Network const& network, TensorDescrip
   if (shared_) prepare_together(bench, network, problem);
 }
 
-// beta and gamma have adjacent gradients in the flat array, and mean and variance are adjacent, too.
+// The gradients of beta and gamma are adjacent in the flat array, and so are mean and variance.
 void Normalized::prepare_together(Workbench& bench, Network const& network, BatchNormProblem problem) {
   TensorDescription const &x = problem.x, &dy = problem.y, &statistics = problem.statistics;
   ElementwiseProblem gradient;

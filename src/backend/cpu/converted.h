@@ -59,11 +59,11 @@ Conversion conversion_of(Problem const& problem) {
 template <class Problem>
 Problem converted_problem(Problem problem) {
   Conversion const conversion = conversion_of(problem);
-  // The accumulator has the wider type, too.
+  // The accumulator also has the wider type.
   if constexpr (requires { problem.accumulator.reset(); }) problem.accumulator.reset();
   Problem::visit_tensors(problem, [&](char const* name, Role role, TensorDescription& description, auto) {
     TensorDescription const converted = converted_description(name, role, description, conversion);
-    // The workspace has the default alignment, whatever the alignment of the caller's array.
+    // The workspace has the default alignment, regardless of the alignment of the caller's array.
     if (!(converted == description)) description = {converted.type, converted.layout};
   });
   return problem;

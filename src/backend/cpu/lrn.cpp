@@ -23,12 +23,12 @@ constexpr Index lrn_small_work = 1 << 12;  // elements processed in the time nee
 constexpr int lrn_arrays = 6;
 
 // The unit of work: all channels of some pixels. Either the channels of a pixel are contiguous (step = 1, one
-// pixel after the other), or the pixels are, and `step` pixels of each channel form a row. The arrays of a
+// pixel after another), or the pixels are, and `step` pixels of each channel form a row. The arrays of a
 // block have room for zeros on both sides of a pixel's channels, so that windows at the edges need no special
 // case.
 struct LrnBlock {
   Index first;   // index of the first pixel in the loop nest
-  Index pixels;  // stored one after the other
+  Index pixels;  // stored consecutively
   Index step;    // distance between adjacent channels
 };
 

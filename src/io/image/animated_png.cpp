@@ -59,7 +59,8 @@ void write_animated_png(std::string const& path, Index count, int frames_per_sec
             "{} frames at {} per second; an animation has 1 to 2147483647 frames at 1 to 1000 per second",
             count, frames_per_second));
   write_atomically(path, [&](FileWriter& file) {
-    std::uint32_t sequence = 0;  // numbers frame headers and the rows of all frames but the first, together
+    std::uint32_t sequence = 0;  // shared sequence number of frame headers and of the rows of all frames but
+                                 // the first
     std::string head;
     for (Index i = 0; i < count; ++i) {
       Image const image = frame(i);

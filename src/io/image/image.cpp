@@ -76,11 +76,11 @@ Image resize(Image const& image, int width, int height, Taps const& columns, Tap
 void check_request(int width, int height, int channels) {
   if (width < 1 || height < 1 || width > largest_image_extent || height > largest_image_extent)
     throw Error(ErrorCode::bad_request,
-                fmt::format("a picture of {} x {} pixels is not possible; valid values: 1 to {} in each "
+                fmt::format("an image of {} x {} pixels is not supported; valid values: 1 to {} in each "
                             "direction",
                             width, height, largest_image_extent));
   if (channels != 1 && channels != 3)
-    throw Error(ErrorCode::bad_request, fmt::format("a picture has 1 or 3 channels, not {}", channels));
+    throw Error(ErrorCode::bad_request, fmt::format("an image has 1 or 3 channels, not {}", channels));
 }
 
 }  // namespace
@@ -96,7 +96,7 @@ void check_image(Image const& image) {
   check_request(image.width, image.height, image.channels);
   if (image.pixels.size() != image.offset(0, image.height))
     throw Error(ErrorCode::bad_request,
-                fmt::format("a picture of {} x {} pixels of {} channels cannot have {} samples", image.width,
+                fmt::format("an image of {} x {} pixels with {} channels cannot have {} samples", image.width,
                             image.height, image.channels, image.pixels.size()));
 }
 

@@ -90,7 +90,8 @@ DepthwiseRowsArguments arguments_of(Problem const& p, ConvolutionForm const& for
   all.result_height = to_int(result.extent(2)), all.result_width = to_int(result.extent(3));
   int const pad_rows = to_int(p.pad_begin[0]), pad_columns = to_int(p.pad_begin[1]);
   if (shape.transposed) {
-    // The first group and run begin at or before position 0, where the first tap of some element of dy lies.
+    // The first group and run begin at or before position 0, the position of the first tap of some element of
+    // dy.
     all.row_origin = pad_rows / shape.row_step - shape.live_groups() + 1;
     all.column_origin = pad_columns / shape.column_step - shape.columns_before();
     all.result_row_origin = -(pad_rows % shape.row_step);

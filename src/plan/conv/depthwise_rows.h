@@ -56,7 +56,7 @@ Index rows_of_part(Index rows, Index least, Index threads, DepthwiseRowsShape co
 double rows_seconds(ConvolutionProblem const& problem, Gpu const& gpu);
 // The largest vector of contiguous channels, a power of two in 16 bytes, that all pixels of the tensor allow.
 int channel_vector(TensorDescription const& images);
-// Whether adjacent threads lie along the channels.
+// Whether adjacent threads process adjacent channels.
 bool walks_channels(TensorDescription const& image, TensorDescription const& result);
 
 }  // namespace cosmati::plan

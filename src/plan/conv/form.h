@@ -77,7 +77,7 @@ std::vector<ConvolutionForm> forms_of(ConvolutionProblem const& problem,
 // types and channel strides of the operands are used.
 ConvolutionForm whole_gradient_form(ConvolutionProblem const& problem);
 
-// The part of a form with `count` values from `first` on of the image's outer digit 0 or 1.
+// The part of a form with `count` values starting at `first` of the image's outer digit 0 or 1.
 ConvolutionForm slice_of(ConvolutionForm form, int digit, Index first, Index count);
 
 // Exchanges a and b, and m and n.

@@ -238,8 +238,8 @@ class Search {
       divide(product, {partition, splits}, view, 0);
       Volume own = volume_of(view, product);
       own.of_convolution = true;
-      // Overlaps of windows are hits in the L2 cache; an unrolled image is read as a whole. Loads of single
-      // elements are slower than that, as measured.
+      // Overlaps of windows are hits in the L2 cache; an unrolled image is read in full. Loads of single
+      // elements were measured to be slower than that.
       if (!recipe.unrolls() && product.a.width > 1 && product.b.width > 1)
         own.operand_bytes = std::min(own.operand_bytes, operand_bytes_);
       volume.tiles += own.tiles;
@@ -249,7 +249,7 @@ class Search {
       products += own.tiles * own.steps;
       if (together) continue;
       seconds += predict_seconds(product, view, device_.gpu, own);
-      flags = std::max(flags, product.flag_bytes);  // the launches run one after the other and share them
+      flags = std::max(flags, product.flag_bytes);  // the launches run consecutively and share them
       partials = std::max(partials, product.partial_bytes);
     }
     if (together) {

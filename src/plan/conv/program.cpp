@@ -40,7 +40,7 @@ program::Program program_of(Plan<Problem> const& plan) {
       [[fallthrough]];
     case ConvolutionAlgorithm::direct:
     case ConvolutionAlgorithm::unroll_gemm: return product_program(plan);
-    default: throw Error(ErrorCode::bad_request, "the kernel " + plan.kernel + " has no program of its own");
+    default: throw Error(ErrorCode::bad_request, "the kernel " + plan.kernel + " has no program");
   }
 }
 

@@ -402,7 +402,7 @@ std::string measured_violation(GemmRecipe const& recipe, CanonicalGemm const& fo
   return sentence;
 }
 
-// Replaces the predicted choice by the measured one, if there is one for this main loop.
+// Replaces the predicted choice with the measured one, if there is one for this main loop.
 Offer<GemmProblem> with_tuning(Offer<GemmProblem> offer, MainLoop main_loop, GemmProblem const& problem,
                                Device const& device, PlanOptions const& options) {
   if (options.tuning == nullptr || !options.policy.empty() || options.batch_invariant ||

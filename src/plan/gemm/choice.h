@@ -9,7 +9,8 @@ namespace cosmati::plan {
 
 std::vector<Candidate<GemmProblem>> gemm_candidates(Backend backend);
 
-// Returns the offer of one kernel family for a non-empty group: its best policy, by the waves of all tiles.
+// Returns the offer of one kernel family for a non-empty group: its best policy, counting the waves of all
+// groups' tiles together.
 Offer<GemmProblem> group_offer(MainLoop main_loop, GroupedGemmProblem const& problem, GroupForm const& group,
                                Device const& device, PlanOptions const& options);
 

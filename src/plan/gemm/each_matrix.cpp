@@ -1,4 +1,4 @@
-// Computes the product of each matrix of a batch in turn.
+// Computes the products of a batch one matrix at a time.
 #include "src/plan/gemm/each_matrix.h"
 
 namespace cosmati::plan {

@@ -17,7 +17,7 @@ struct KPartition {
 
 // What the request prescribes, and what the caller's kernels support.
 struct PartitionChoice {
-  std::optional<Partition> asked;  // only this one, whether it pays off or not
+  std::optional<Partition> asked;  // only this one, even if it does not pay off
   bool may_stream = false;         // otherwise stream-K is tried only on request
   bool may_add_parts = false;      // the kernels support split_k_parallel, which is otherwise rejected
 };

@@ -29,7 +29,7 @@ struct PiecesTraits {
   std::string print() const;
 };
 
-// Adds the passes that split a and b of `problem` to the end of its workspace of `bytes`.
+// Adds the passes that split a and b of `problem`; the pieces follow its workspace of `bytes` bytes.
 struct SplitOperands {
   KernelOperand a, b;
 };

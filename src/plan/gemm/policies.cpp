@@ -238,7 +238,7 @@ namespace {
 std::string wmma_policy_violation(GemmPolicy const& p, DataType a, DataType b, DataType sum) {
   if (!wmma_takes(a, b, sum))
     return fmt::format(
-        "multiply wmma takes two operands of one type: f16 with sums in f32 or f16, bf16 or tf32 with f32, "
+        "multiply wmma requires two operands of one type: f16 with sums in f32 or f16, bf16 or tf32 with f32, "
         "f64 "
         "with f64, s8 or u8 with s32; not {} and {} with {}",
         name_of(a), name_of(b), name_of(sum));
@@ -252,11 +252,11 @@ std::string wmma_policy_violation(GemmPolicy const& p, DataType a, DataType b, D
     return "epilogue = direct; multiply wmma requires epilogue staged: the thread that holds an element of D "
            "is unspecified";
   if (is_int8(a) && (p.block_m % 32 != 0 || p.block_n % 32 != 0))
-    return fmt::format("block_m = {}, block_n = {}; multiply wmma of {} takes multiples of 32", p.block_m,
+    return fmt::format("block_m = {}, block_n = {}; multiply wmma of {} requires multiples of 32", p.block_m,
                        p.block_n, name_of(a));
   if (p.block_k * size_of(a) % 32 != 0)
-    return fmt::format("block_k = {} is {} bytes of {}; multiply wmma takes multiples of 32 bytes", p.block_k,
-                       p.block_k * size_of(a), name_of(a));
+    return fmt::format("block_k = {} is {} bytes of {}; multiply wmma requires multiples of 32 bytes",
+                       p.block_k, p.block_k * size_of(a), name_of(a));
   return {};
 }
 
@@ -297,7 +297,7 @@ std::string policy_violation(GemmPolicy const& p, DataType a, DataType b, DataTy
     if (p.main_loop != MainLoop::multistage) return "multiply mma requires main loop multistage";
     if (!mma_takes(a, b, sum))
       return fmt::format(
-          "multiply mma takes f16, bf16, tf32 or fp8 with sums in f32, f16 with f16 too, f64 with f64, s8 "
+          "multiply mma supports f16, bf16, tf32 or fp8 with sums in f32, f16 also with f16, f64 with f64, s8 "
           "and "
           "u8 with s32; not {} and {} with {}",
           name_of(a), name_of(b), name_of(sum));

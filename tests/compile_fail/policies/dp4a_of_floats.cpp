@@ -1,5 +1,5 @@
 // The multiply for bytes, with float operands.
-// expect: multiply dp4a takes s8 and u8 operands
+// expect: multiply dp4a supports s8 and u8 operands
 // names: OperandsOfDp4a<float, float, int>
 #include "tests/compile_fail/mistake.h"
 

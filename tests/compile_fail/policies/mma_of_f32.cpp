@@ -1,5 +1,5 @@
 // Tensor cores support TF32, if it is requested by name, but not f32.
-// expect: multiply mma takes two operands of f16, bf16 or tf32, or fp8, or s8 and u8
+// expect: multiply mma requires two operands of f16, bf16 or tf32, or of fp8, or of s8 and u8
 // names: OperandsOfMma<
 #include "tests/compile_fail/mistake.h"
 

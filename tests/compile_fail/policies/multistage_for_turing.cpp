@@ -1,5 +1,5 @@
 // One of the architectures that the program is compiled for has no cp.async.
-// expect: main loop multistage requires cp.async, available from sm_80 on; use double_buffered for sm_75
+// expect: main loop multistage requires cp.async, available on sm_80 and later; use double_buffered for sm_75
 // double_buffered names: ArchitectureOfMultistage<3, 750>
 #undef __CUDA_ARCH_LIST__
 #define __CUDA_ARCH_LIST__ 750, 800

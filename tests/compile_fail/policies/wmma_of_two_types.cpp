@@ -1,5 +1,5 @@
 // WMMA does not support products of signed and unsigned bytes.
-// expect: multiply wmma takes two operands of one type: f16, bf16, tf32, f64, s8 or u8
+// expect: multiply wmma requires two operands of one type: f16, bf16, tf32, f64, s8 or u8
 // names: OperandsOfWmma<
 #include "tests/compile_fail/mistake.h"
 

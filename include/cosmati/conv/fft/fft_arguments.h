@@ -18,7 +18,7 @@ COSMATI_CONSTEXPR int fft_shared_bytes(int real_bytes, int numbers) {
 }
 
 // A chunk of the planes that are transformed, consecutive in the workspace: plane number (group * outers +
-// outer) * depths + depth, from `first` on. A plane has `rows` rows of `pitch` real numbers, of which
+// outer) * depths + depth, starting at `first`. A plane has `rows` rows of `pitch` real numbers, of which
 // `columns` are used; the transform is in place, so a row holds pitch / 2 complex frequencies.
 struct FftChunk {
   void* planes = nullptr;
@@ -53,9 +53,8 @@ struct FftPlanesParameters {
 };
 
 // Copies between planes and the matrices of the product. Number `place` of line `line` of frequency f and
-// group g is at data[(f * groups + g) * matrix_pitch + line * pitch + place]. A line belongs to an outer
-// number of the planes (two lines in the factor that is doubled); along it are the complex numbers of the
-// depths.
+// group g is at data[(f * groups + g) * matrix_pitch + line * pitch + place]. A line corresponds to one outer
+// index of the planes (two lines in the doubled factor) and contains the complex numbers of all depths.
 struct FftMatrixParameters {
   FftChunk chunk;
   void* data = nullptr;

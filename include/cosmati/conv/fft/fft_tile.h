@@ -40,7 +40,7 @@ struct FftShared {
 inline constexpr int fft_warps = fft_threads / 32, fft_lines = fft_side / fft_warps;  // lines per thread
 static_assert(fft_side == 32);
 
-// Calls use(line, lane) for each element of a tile; a warp has the lanes of a line.
+// Calls use(line, lane) for each element of a tile; a warp processes one line at a time.
 template <class Use>
 COSMATI_DEVICE void for_each_of_tile(Use const& use) {
   COSMATI_UNROLL

@@ -172,7 +172,7 @@ struct WinogradResultTraits {
   using Params = WinogradResultParameters<typename Epilogue::Arguments, typename Destination::Arguments>;
 };
 
-// Stores `count` contiguous results from (m, n) on, of which `valid` exist.
+// Stores `count` contiguous results starting at (m, n), of which `valid` exist.
 template <class Traits, int count>
 COSMATI_DEVICE void winograd_store(typename Traits::Params const& params, int m, int n, int valid,
                                    float const (&sum)[count]) {

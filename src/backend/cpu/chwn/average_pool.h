@@ -16,7 +16,7 @@ inline void average_row(Pooling const& shape, bool with_padding, Index p, float 
   }
 }
 
-// The same for plain windows of Side x Side, all of whose taps count.
+// The same for plain windows of Side x Side, all of whose taps are averaged.
 template <int Side>
 void average_row(Pooling const& shape, Index p, float const* x, float* y) {
   for (Index q = 0; q < shape.columns.output; ++q) {

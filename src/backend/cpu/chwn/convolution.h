@@ -76,8 +76,8 @@ struct WalkMemory {
   float* target;
 };
 
-// Computes `count` columns from x on, which use the same taps, over a strip of rows. A single column forms
-// tiles of rows instead.
+// Computes `count` columns starting at x, which use the same taps, over a strip of rows. A single column
+// forms tiles of rows instead.
 inline void walk_strip(Walk const& walk, WalkMemory const& memory, Range rows, Index x, Index count) {
   Index const source_row = walk.columns.source() * images;
   Index const target_row = walk.columns.target() * images;

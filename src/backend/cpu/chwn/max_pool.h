@@ -13,7 +13,7 @@ constexpr int mark_of(int, Index, Index place_in_plane) { return static_cast<int
 constexpr int mark_of(NoMark, Index, Index) { return 0; }
 inline void store(NoMark*, Integers) {}
 
-// Computes row p of a plane. The first maximum counts; a NaN is larger than any number.
+// Computes row p of a plane. The first maximum wins; a NaN is larger than any number.
 template <int Side, class Mark>
 void max_row(Pooling const& shape, Index p, float const* x, float* y, Mark* marks) {
   for (Index q = 0; q < shape.columns.output; ++q) {

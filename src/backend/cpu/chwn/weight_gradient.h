@@ -183,7 +183,7 @@ inline void convolve_filter(Convolution const& shape, float const* x, float cons
   Index const weights = shape.out_channels * in * shape.rows.taps * shape.columns.taps;
   for (Index i = 0; i < weights; ++i) dw[i] = 0.0f;
   for (Index k = 0; db && k < shape.out_channels; ++k) db[k] = 0.0f;
-  // Chunks divide the whole work at multiples of the shares, so that each is again a share.
+  // Chunks are multiples of the shares, so that each is itself a share of the work.
   Index const rows = (vectors_of_images * shape.rows.output + share.count - 1) / share.count;
   Index const row_floats =
       shape.out_channels * shape.columns.output + shape.in_channels * shape.rows.stride * shape.columns.input;

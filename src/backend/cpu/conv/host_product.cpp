@@ -88,8 +88,8 @@ std::string advises_against_product(Problem const& problem, Device const&) {
     return "the channels are not contiguous; it was measured with contiguous ones";
   if (weights < fewest_weights || pixels > max_pixels)
     return "there are " + std::to_string(weights) + " weights for " + std::to_string(pixels) +
-           " pixels; it pays off from " + std::to_string(fewest_weights) + " and up to " +
-           std::to_string(max_pixels);
+           " pixels; it pays off with at least " + std::to_string(fewest_weights) + " weights and at most " +
+           std::to_string(max_pixels) + " pixels";
   return {};
 }
 

@@ -49,7 +49,7 @@ bool leaves_too_little(std::string& description) {
   std::size_t const enough = (4 + std::size_t{std::thread::hardware_concurrency()}) * for_each_thread;
   if (address_space_has(enough)) return false;
   description = "a limit of this process (ulimit -v) leaves less than the " + std::to_string(enough >> 20) +
-                " MiB of address space that libopenblas.so.0 may take";
+                " MiB of address space that libopenblas.so.0 may need";
   return true;
 }
 

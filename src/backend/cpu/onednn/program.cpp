@@ -57,8 +57,8 @@ std::unique_lock<std::recursive_mutex> one_maker_at_a_time() {
 
 void require_code_memory() {
   // A kernel has up to 256 KiB of code, and a primitive may have dozens of kernels: with 16 MiB left oneDNN
-  // was seen to write through a null pointer, with 48 MiB never. A thread without a malloc arena of its own
-  // may still allocate one (64 MiB) while the kernels are generated (tests/cli/check_limits.py).
+  // was seen to write through a null pointer, with 48 MiB never. A thread without its own malloc arena may
+  // still allocate one (64 MiB) while the kernels are generated (tests/cli/check_limits.py).
   OmpRuntime const* const runtime = omp_runtime();
   bool const alone = runtime == nullptr || runtime->max_threads() == 1;
   std::size_t const enough = std::size_t{alone ? 48U : 48U + 64U} << 20;

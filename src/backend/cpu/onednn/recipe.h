@@ -132,7 +132,7 @@ std::string violates_types(Problem const& problem, std::initializer_list<DataTyp
     std::string names;
     for (DataType type : legal) names += (names.empty() ? "" : ", ") + std::string(name_of(type));
     violation =
-        std::string("tensor ") + name + " is " + name_of(description.type) + "; oneDNN takes " + names;
+        std::string("tensor ") + name + " is " + name_of(description.type) + "; oneDNN supports " + names;
   });
   return violation;
 }

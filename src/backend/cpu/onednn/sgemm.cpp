@@ -40,7 +40,7 @@ class SgemmKernel final : public HostKernel<GemmProblem> {
       convert_elements(problem_.c, arguments.c, problem_.d, arguments.d, threads_);
     bool const many = problem_.batch() >= 4 * threads_;
     ThreadCount const all(threads_);
-    require_code_memory();  // the first product of a kind generates its kernel
+    require_code_memory();  // the first product of a kind generates the kernel
     ThreadCount const count(many ? 1 : threads_);
     parallel_parts(many ? threads_ : 1, [&](int part, int parts) {
       auto const [first, last] = share(problem_.batch(), part, parts);

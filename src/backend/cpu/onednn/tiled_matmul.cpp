@@ -71,8 +71,8 @@ std::string violates_worth(GemmProblem const& problem, Device const& device) {
   Index const rows = product.problem.m(), columns = product.problem.n();
   if (rows < min_rows || columns < min_columns)
     return "d has " + std::to_string(rows) + " by " + std::to_string(columns) +
-           " elements, the contiguous ones last; tiles pay off from " + std::to_string(min_rows) + " by " +
-           std::to_string(min_columns) + " on";
+           " elements, the contiguous ones last; tiles pay off starting at " + std::to_string(min_rows) +
+           " by " + std::to_string(min_columns);
   BlasOperand left;
   if (read_blas_operand(product.problem.a, left); left.letter == 'T')
     return std::string(product.transposed ? "rows of b" : "columns of a") +

@@ -90,7 +90,7 @@ int count_threads(int wanted) {
 int team_to_be_had(OmpRuntime const* runtime, int wanted) {
   if (wanted <= pool.threads && !pool.lost) return wanted;
   if (runtime == nullptr || pool.lost) return 1;
-  if (runtime->in_parallel() != 0) return wanted;  // a nested team has no threads of its own
+  if (runtime->in_parallel() != 0) return wanted;  // a nested team has no additional threads
   wanted = std::min(wanted, runtime->thread_limit());
   if (wanted <= pool.threads) return wanted;
   auto const now = std::chrono::steady_clock::now();

@@ -91,7 +91,7 @@ void Function::launch(Blocks grid, unsigned threads, unsigned shared_bytes, void
   void* extra[] = {key(launch_buffer), const_cast<void*>(params), key(launch_buffer_size), &size,
                    key(launch_end)};
   // In a launch buffer, a parameter aligned to more than 16 bytes, such as a tensor map, would be preceded by
-  // padding that only the module knows: such a parameter is passed by address.
+  // padding of a size known only to the module: such a parameter is passed by address.
   constexpr std::size_t max_alignment_in_buffer = 16;
   void* parameter[] = {const_cast<void*>(params)};
   Result result;

@@ -76,7 +76,7 @@ class OwnedStream : public Owner<CUstream_st*> {
 void wait(int ordinal, Stream stream);
 void wait_for_device(int ordinal);
 
-// Device memory, aligned to 256 bytes by the driver. A buffer of 0 bytes has an address, too.
+// Device memory, aligned to 256 bytes by the driver. Even a buffer of 0 bytes has an address.
 class DeviceBuffer : public Owner<DeviceAddress> {
  public:
   DeviceBuffer() = default;

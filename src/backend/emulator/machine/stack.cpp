@@ -17,7 +17,7 @@ namespace {
 struct Unused {
   unsigned char* bottom;
   Unused* next;
-  int count;  // length of the list from here on
+  int count;  // length of the list starting here
 };
 
 constexpr int max_kept = 4096;

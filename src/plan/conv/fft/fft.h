@@ -54,8 +54,8 @@ bool fft_pointwise(FftForm const& form);
 // The plan of the matrix product, whose recipe is part of the convolution's plan.
 Plan<GemmProblem> fft_product(Plan<ConvolutionProblem> const& plan);
 
-// The chunks of planes `first` to `first` + `count` - 1: of the image, for `outers` values of the outer index
-// from `outer` on; of the filter; of the sums.
+// Parameters of the kernels for chunks of `count` planes starting at `first`. The planes of the image have
+// `outers` values of the outer index, starting at `outer`.
 FftPlanesParameters fft_image_planes(FftForm const& form, FftRecipe const& recipe, void const* image,
                                      Index outer, Index outers, Index first, Index count,
                                      std::byte* workspace);

@@ -45,7 +45,7 @@ PlaneSchedule image_planes(SlidingArguments const& w, WgradDirectRecipe const& r
   PlaneSchedule planes;
   planes.rows = narrowed(halo(w.rows, recipe.rows));
   planes.columns = narrowed(halo(w.columns, w.columns.outputs));
-  planes.row_pitch = planes.columns | 1;  // odd, since lanes lie along the rows of taps
+  planes.row_pitch = planes.columns | 1;  // odd, since adjacent lanes process adjacent rows of taps
   planes.channel_pitch = narrowed(Index{planes.rows} * planes.row_pitch);
   planes.image_pitch = narrowed(Index{w.inputs} * planes.channel_pitch);
   planes.channels_last = w.image_input == 1 && w.inputs > 1;

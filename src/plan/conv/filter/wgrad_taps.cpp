@@ -116,7 +116,7 @@ class ShapeSearch {
   void try_shape(WgradTapsShape const& shape) {
     if (!leading_padding(problem_, shape).possible)
       return best_.refuse(fmt::format(
-          "rows of {} outputs, not a multiple of 8, and too little padding beside x to complete them",
+          "rows of {} outputs, not a multiple of 8, and too little padding around x to complete them",
           problem_.y.extent(3)));
     if (shape.image_columns() > max_box || shape.image_rows() > max_box || shape.stages < 2 ||
         shape.shared_bytes() > device_.gpu.shared_bytes_per_block)
@@ -217,7 +217,7 @@ LeadingPadding leading_padding(Problem const& problem, WgradTapsShape const& sha
   LeadingPadding leading;
   Index const outputs = problem.y.extent(3), width = problem.x.extent(3);
   if (outputs % shape.across == 0) return leading;
-  // The zeros that complete a chunk to groups of 8 outputs pair with zeros only if x ends there, too.
+  // The zeros that complete a chunk to groups of 8 outputs pair with zeros only if x also ends there.
   Index const stride = problem.stride[1], dilation = problem.dilation[1], left = -problem.pad_begin[1];
   Index const taps = problem.w.extent(3), last_chunk = outputs / shape.across * shape.across;
   leading.zeros = static_cast<int>(last_chunk + shape.across - outputs);

@@ -15,8 +15,8 @@ using Problem = ConvolutionProblem;
 
 Index parts_of(Index extent, Index of) { return (extent + of - 1) / of; }
 
-// Boxes of 64 channels by `columns`, `rows` and `images`; of the tensor's columns, every `step`-th from
-// `first` on.
+// Boxes of 64 channels by `columns`, `rows` and `images`; of the tensor's columns, every `step`-th starting
+// at `first`.
 program::TiledTensor boxes_of(TensorDescription const& tensor, void* data, int first, int step, int columns,
                               int rows, int images) {
   int const size = size_of(tensor.type);

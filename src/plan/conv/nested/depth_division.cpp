@@ -194,7 +194,7 @@ FilterParts filter_parts_of(Problem const& problem) {
   return all;
 }
 
-// A dense tensor of `type` with the dimensions in the order in which they lie in `model`.
+// A dense tensor of `type` with the dimensions in the memory order of `model`.
 TensorDescription dense_like(TensorDescription const& model, DataType type) {
   Layout layout = model.layout;
   std::array<int, 5> order;

@@ -1,5 +1,5 @@
 // A convolution of volumes as convolutions of planes: which planes, with which tap along the depth, and where
-// their sums lie.
+// their sums are stored.
 #pragma once
 #include <optional>
 #include <vector>

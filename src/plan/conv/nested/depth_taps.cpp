@@ -109,7 +109,7 @@ class DepthTaps final : public Kernel<Problem> {
 
   Problem problem_;
   PlaneDivision division_;
-  std::size_t scratch_;  // bytes of the workspace that the parts and the end use, one after the other
+  std::size_t scratch_;  // bytes of the workspace that the parts and then the final step use
   Whole<Prepared> whole_;
 };
 

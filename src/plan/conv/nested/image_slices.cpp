@@ -98,7 +98,7 @@ SlicesRecipe const& slices_recipe(Plan<Problem> const& plan) {
   return std::get<SlicesRecipe>(plan.recipe.own);
 }
 
-// The workspace of the slices' plans or of the sum's plan, which run one after the other.
+// The workspace of the slices' plans or of the sum's plan, which run consecutively.
 std::size_t own_bytes(Plan<Problem> const& plan) {
   return plan.workspace_bytes - plan.recipe.bias_bytes -
          bytes_of_sums(plan.problem, slices_recipe(plan).images);
@@ -230,7 +230,7 @@ namespace {
 
 constexpr char const* slices_name = "image_slices";
 
-// True if images are stored one after the other, so that the inner strides do not depend on their number.
+// True if images are stored consecutively, so that the inner strides do not depend on their number.
 bool is_stack_of_images(TensorDescription const& tensor) {
   for (int d = 1; d < 4; ++d)
     if (tensor.extent(d) > 1 && tensor.layout.stride[0] < tensor.layout.stride[d] * tensor.extent(d))

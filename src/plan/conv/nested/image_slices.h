@@ -14,8 +14,8 @@ Offer<ConvolutionProblem> slices_of_images(ConvolutionProblem const& problem, De
 // On the host: one image at a time, so that results do not depend on the batch.
 Candidate<ConvolutionProblem> one_image_candidate();
 
-// Slices run one after the other. For the filter gradient, each slice stores its sums in the workspace, and
-// they are added in slice order.
+// Slices run consecutively. For the filter gradient, each slice stores its sums in the workspace, and they
+// are added in slice order.
 std::unique_ptr<Kernel<ConvolutionProblem>> prepare_image_slices(Plan<ConvolutionProblem> const& plan);
 
 // The plan of one slice.

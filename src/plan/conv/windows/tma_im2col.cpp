@@ -266,7 +266,7 @@ std::string set_operands(WindowProduct& made, Problem const& p) {
     b.row_stride = 1;
     b.column_stride = made.image.stride[1];
   }
-  // Phases that no tap reaches have no windows.
+  // Phases without taps have no windows.
   return sentence.empty() && form.depth() > 0 ? set_windows(made) : sentence;
 }
 

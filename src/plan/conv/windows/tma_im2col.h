@@ -41,7 +41,7 @@ struct WindowProducts {
   std::string refusal;  // not empty: why TMA or wgmma does not support the convolution
   std::vector<WindowProduct> parts;
   bool by_digits = false;  // no single stride covers all pixels of a result
-  bool along_m = false;    // pixels of a result are contiguous; then by_digits, too
+  bool along_m = false;    // pixels of a result are contiguous; implies by_digits
   bool image_is_a = true;  // otherwise, for the filter gradient, it is b, and a is dy
   Along along_of_a = Along::k, along_of_b = Along::k;
   double operand_bytes = 0;  // bytes of both operands, each counted once

@@ -146,7 +146,7 @@ class WindowSearch {
              all.result_bytes + volume.result_bytes};
       if (together) continue;
       seconds += seconds_of_launch(recipe, form, volume);
-      flags = std::max(flags, recipe.flag_bytes);  // the launches run one after the other and share them
+      flags = std::max(flags, recipe.flag_bytes);  // the launches run consecutively and share them
       partials = std::max(partials, recipe.partial_bytes);
     }
     if (together) {

@@ -22,8 +22,8 @@ std::string winograd_violation(ConvolutionProblem const& problem);
 // The expected error (Considered::expected_error) of sums of `terms` products in f32, f64 or integers, and of
 // sums through transforms stored in `type`: with k the factor by which transforms of `tile` amplify an error,
 //   (0.18 k^2 (2 u_type^2 + u^2 (channels / 2 + 12)))^1/2,
-// where 0.18 u^2 is the mean square of a rounding's relative error, and u that of f32; half of the terms of a
-// sum count.
+// where 0.18 u^2 is the mean square of a rounding's relative error, and u that of f32; only half of the terms
+// of a sum are counted.
 double sums_error(DataType sum, Index terms);
 double winograd_error(int tile, DataType type, Index channels);
 
@@ -39,7 +39,7 @@ Index winograd_blocks(WinogradMatrix const& matrix, int width);
 
 WinogradFilterParameters filter_parameters(SlidingForm const& form, WinogradRecipe const& recipe,
                                            void const* filter, std::byte* workspace);
-// Parameters for `count` images from `first` on.
+// Parameters for `count` images starting at `first`.
 WinogradImageParameters image_parameters(SlidingForm const& form, WinogradRecipe const& recipe,
                                          void const* image, Index first, Index count, std::byte* workspace);
 WinogradMatrix sums_matrix(SlidingForm const& form, WinogradRecipe const& recipe, Index images,

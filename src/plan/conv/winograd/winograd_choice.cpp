@@ -223,8 +223,9 @@ std::string winograd_violation(Problem const& problem) {
   if (problem.groups != 1) return fmt::format("{} groups; expected 1", problem.groups);
   DataType const image = (problem.direction == ConvolutionDirection::forward ? problem.x : problem.y).type;
   if (image != problem.w.type || !computes(image))
-    return fmt::format("the factors are {} and {}; the transforms are for two of f32, tf32, f16 or bf16",
-                       name_of(image), name_of(problem.w.type));
+    return fmt::format(
+        "the factors are {} and {}; the transforms require equal types: f32, tf32, f16 or bf16",
+        name_of(image), name_of(problem.w.type));
   if (problem.x.layout.size() == 0 || problem.y.layout.size() == 0)
     return "there are no elements to transform";
   return {};

@@ -50,7 +50,7 @@ class SlotCollector {
   std::byte const* record_;
 };
 
-// Pointers and scalars of one record, one after the other.
+// Pointers and scalars of one record, in order.
 class BoundValues {
  public:
   explicit BoundValues(unsigned long long* to) : to_(to) {}

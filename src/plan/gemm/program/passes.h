@@ -42,7 +42,7 @@ struct WidenParameters {
 KernelOperand widened(program::Program& program, KernelOperand from, TensorDescription const& tensor,
                       DataType to, char const* slot);
 
-// Copies the `batch` matrices of `outer` by `depth` elements, if the recipe says so.
+// Copies the `batch` matrices of `outer` by `depth` elements, if the recipe requires it.
 KernelOperand repacked(program::Program& program, KernelOperand from, MatrixForm const& operand,
                        RepackRecipe const& repack, Index outer, Index depth, Index batch, char const* slot,
                        bool emulated);

@@ -125,7 +125,7 @@ program::KernelSpec emulated_product_kernel(GemmRecipe const& recipe, DataType a
   bool const deep = recipe.a.along == Along::k && recipe.b.along == Along::k;
   int const width = width_in_emulator(recipe, a, deep || !in_group);
   GemmPolicy const policy = policy_in_emulator(recipe, a);
-  // A tiled kernel for groups treats single-element operands as K-major, whatever their layout is.
+  // A tiled kernel for groups treats single-element operands as K-major, regardless of their layout.
   bool const as_deep = in_group && !specialized;
   auto const source = [&](DataType type, OperandAccess const& access) {
     return SourceTraits{type, as_deep ? Along::k : access.along, width, by_tma, maps}.print();

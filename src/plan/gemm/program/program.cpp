@@ -40,7 +40,8 @@ struct Operand {
   int number = 0;   // a, b
 };
 
-// The parameters that all launches of the main kernel share; each is for `batch` matrices from `first` on.
+// The parameters that all launches of the main kernel share; each is for `batch` matrices starting at
+// `first`.
 struct ProductLaunch {
   CanonicalGemm form;
   GemmRecipe recipe;

@@ -1,5 +1,5 @@
 // The emulator's kernels of products: for each family and type, the runs of A and B along m / n or k, as wide
-// as 16 bytes or single elements. Their epilogue and destination know their types only when they run.
+// as 16 bytes or single elements. The types of their epilogue and destination are determined at run time.
 #pragma once
 #include <algorithm>
 
