@@ -14,7 +14,7 @@ import sysconfig
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 CODE = (".h", ".c", ".cpp", ".cu", ".cuh")
-C_HEADERS = ("include/cosmati.h", "include/cosmati/c/")  # they must compile as C, too
+C_HEADERS = ("include/cosmati.h", "include/cosmati/c/")  # they must also compile as C
 
 # Permitted includes: folder -> the folders that its files may include (docs/architecture.md). None: no limit.
 CORE = {"include/cosmati/core"}
@@ -153,7 +153,7 @@ def check_includes():
                     "shared" in MAY_INCLUDE[rule] and is_shared(target, known)):
                 yield f"{path}: includes {target}; {rule}/ may include {', '.join(sorted(MAY_INCLUDE[rule]))}"
         for folder in APART.get(rule, ()):
-            yield from (f"{path}: reaches {other}; nothing of {rule}/ may" for other in sorted(reached(path, known)) if other.startswith(folder))
+            yield from (f"{path}: reaches {other}; no file in {rule}/ may" for other in sorted(reached(path, known)) if other.startswith(folder))
     yield from check_standard_headers(known)
     yield from check_capabilities()
 

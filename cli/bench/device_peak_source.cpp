@@ -28,8 +28,8 @@ Operation operation_of(Peak peak) {
 }
 
 // Products on tensor cores. Factors are random numbers of both signs with magnitudes from 1/8 to 1 (for s8
-// all values): zeros would draw less power and permit a higher clock than real products reach. A word of
-// factors is (noise & mask) | base.
+// all values): zeros would draw less power and permit a higher clock than real products do. A word of factors
+// is (noise & mask) | base.
 struct Product {
   char const* name;
   char const* element;

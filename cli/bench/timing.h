@@ -1,4 +1,4 @@
-// Timing on a machine that other programs use, too: short slices, minima of slices, medians of minima.
+// Timing on a machine that other programs also use: short slices, minima of slices, medians of minima.
 #pragma once
 #include <cstddef>
 #include <functional>

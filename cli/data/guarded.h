@@ -11,7 +11,7 @@ class GuardedTensor {
  public:
   static constexpr Index guard = 512;  // bytes before the first element, and after the last
 
-  // A poison of 0xff is NaN in every floating-point type. The first element lies `offset` bytes after a
+  // A poison of 0xff is NaN in every floating-point type. The first element is at `offset` bytes past a
   // multiple of 64.
   GuardedTensor(TensorDescription const& description, unsigned char poison, Index offset = 0);
 

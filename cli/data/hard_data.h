@@ -22,7 +22,7 @@ char const* name_of(HardData kind);
 HardData draw_hard_data(nets::Random& random);  // any kind but `none`
 
 // Numbers are at most `largest`, and small enough that no sum of their products overflows. Slots that must be
-// positive stay positive. Integers get the same kinds as far as their type allows.
+// positive stay positive. Integers get the same kinds if their type allows it.
 void fill_hard(Tensor& tensor, std::string const& slot, HardData kind, double largest, nets::Random& random);
 
 }  // namespace cosmati::cli

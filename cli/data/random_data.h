@@ -10,7 +10,7 @@ namespace cosmati::cli {
 
 struct DataKind {
   bool small_integers = false;  // -3 to 3: sums of their products are exact
-  Index classes = 1;            // labels lie in [0, classes)
+  Index classes = 1;            // labels are in [0, classes)
 };
 
 // Normally distributed numbers (scaled by 20 for 8-bit integers), labels, or positive numbers, depending on

@@ -87,7 +87,7 @@ void read_sides(std::string const& text, std::string const& what, int spatial, I
   if (numbers.size() != 1 && numbers.size() != sides)
     throw Error(ErrorCode::bad_request, what + ' ' + text + " has " + std::to_string(numbers.size()) +
                                             " numbers; an image with " + std::to_string(spatial) +
-                                            " spatial dimensions takes " +
+                                            " spatial dimensions requires " +
                                             (spatial == 1   ? "one"
                                              : spatial == 2 ? "rows,columns, or one value for both"
                                                             : "planes,rows,columns, or one value for all"));
@@ -109,7 +109,7 @@ void same_padding(bool upper, SideNumbers const& input, SideNumbers const& windo
   }
 }
 
-// One number for all sides, one for each, or beginning and end of each; one spatial dimension takes two.
+// One number for all sides, one for each, or beginning and end of each; one spatial dimension has two.
 void read_padding(std::string const& text, int spatial, Window& result) {
   auto const numbers = parse_indices(text, "--pad");
   std::size_t const count = numbers.size(), sides = static_cast<std::size_t>(spatial);

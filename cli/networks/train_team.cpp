@@ -37,7 +37,7 @@ nets::Team team_of(Common const& common, long long gpus, parallel::ProcessGroup*
   auto const there = cosmati::devices().size();
   if (static_cast<std::size_t>(here) > there) refuse_missing(fmt::format("--gpus {}", here), there);
   if (group != nullptr && static_cast<std::size_t>(sharers) > there)
-    refuse_missing(fmt::format("{} processes, each on a GPU of its own (or with --backend cpu)", sharers),
+    refuse_missing(fmt::format("{} processes, each with its own GPU (or with --backend cpu)", sharers),
                    there);
   for (int i = 0; i < here; ++i)
     team.devices[static_cast<std::size_t>(i)] =

@@ -26,7 +26,7 @@ std::string geometry_text(ConvolutionProblem const& problem) {
   return text;
 }
 
-// The product of the extents from dimension 2 on.
+// The product of the extents of the spatial dimensions.
 Index spatial_size(TensorDescription const& tensor) {
   Index size = 1;
   for (int d = 2; d < tensor.layout.rank(); ++d) size *= tensor.extent(d);

@@ -1,4 +1,4 @@
-// The tensors of a group's members, one after the other, as slots.
+// The tensors of a group's members, one member after another, as slots.
 #include "cli/operations/group_task.h"
 
 #include "src/plan/gemm/program/program.h"

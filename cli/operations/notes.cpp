@@ -72,7 +72,7 @@ Notes notes_of(ElementwiseProblem const& problem, BoundEpilogue const& epilogue)
   notes.label = shape_text(problem.x.shape()) + ' ' + epilogue.text();
   notes.terms = 4;
   notes.operations = elements(problem.x) * static_cast<double>(problem.epilogue.expression.nodes().size());
-  // A difference of absolute values says nothing about the size of its terms, so the largest of all values is
+  // A difference of absolute values does not bound the size of its terms, so the largest of all values is
   // used.
   notes.linear = std::ranges::none_of(problem.epilogue.expression.nodes(), [](epilogue::Node const& node) {
     return node.op == epilogue::Op::subtract || node.op == epilogue::Op::negate;

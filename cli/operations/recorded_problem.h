@@ -13,7 +13,7 @@ struct RecordedCall {
   std::string subject;   // "gemm"
   long long runs = 0;
   bool batch_invariant = false;
-  std::unique_ptr<Task> task;  // null if verify and bench do not support the call; `why` says the reason
+  std::unique_ptr<Task> task;  // null if verify and bench do not support the call; `why` is the reason
   std::string reason = {};
 };
 

@@ -17,7 +17,7 @@ Notes notes_of(RowNormProblem const& problem);
 
 namespace {
 
-// The dimensions from `axis` on.
+// The dimensions starting at `axis`.
 std::vector<Index> extents_from(TensorDescription const& tensor, int axis) {
   std::vector<Index> extents;
   for (int d = axis; d < tensor.layout.rank(); ++d) extents.push_back(tensor.extent(d));
@@ -250,7 +250,7 @@ class RowNormBounds {
     RowNormProblem::visit_tensors(problem, [&](char const*, Role, TensorDescription const& tensor, auto) {
       wide = wide || tensor.type == DataType::f64 || tensor.type == DataType::s32;
     });
-    unit_ = wide ? 2 * 0x1p-53 : 0x1p-24;  // the reference rounds, too
+    unit_ = wide ? 2 * 0x1p-53 : 0x1p-24;  // the reference also rounds
     largest_ = wide ? std::numeric_limits<double>::max() : std::numeric_limits<float>::max();
     for (int d = 0; d < rows_.rank; ++d) {
       (d < problem_.axis ? row_ : rows_)[d] = 1;
@@ -323,7 +323,8 @@ class RowNormBounds {
       double const d = std::fabs(x_(at) - mean), w = std::fabs(weight(at)),
                    bias = problem_.bias.present() ? std::fabs(bias_(at)) : 0;
       double const of_d = (1 + unit_) * of_mean + unit_ * d;
-      // Whatever the errors of mean and inverse, |u| is at most sqrt(n), like every normalized deviation.
+      // Regardless of the errors of mean and inverse, |u| is at most sqrt(n), like every normalized
+      // deviation.
       double const of_u = std::min(of_d * largest + (d > 0 ? d * of_inverse : 0),
                                    centered || d > 0 ? std::sqrt(count_) * (1 + 8 * unit_) + d * inverse : 0);
       double const u = d * inverse + of_u;

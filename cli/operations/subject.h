@@ -98,7 +98,7 @@ class Subject {
   virtual bool has_epilogue() const { return false; }
   virtual bool sums_products() const { return false; }  // accepts --accumulator and --compute
 
-  // The names of the extents in a size, e.g. m, n, k, batch; extents from `fewest_sizes` on default to 1.
+  // The names of the extents in a size, e.g. m, n, k, batch; extents starting at `fewest_sizes` default to 1.
   // Empty: the size is a shape of any rank.
   virtual std::vector<std::string> letters() const { return {}; }
   virtual std::size_t fewest_sizes() const { return letters().empty() ? 1 : letters().size(); }
@@ -106,7 +106,7 @@ class Subject {
   virtual Inputs inputs_of_size(std::vector<Index> const& size, TypeChoice const& types) const = 0;
   // Sizes set by the parameters instead of --size; empty: none.
   virtual std::vector<std::vector<Index>> sizes_of_parameters() const { return {}; }
-  // Whether each file option takes a list of files, for inputs "a[0]", "a[1]", ...
+  // Whether each file option accepts a list of files, for inputs "a[0]", "a[1]", ...
   virtual bool takes_lists() const { return false; }
   // Chooses a random size, and random values for all parameters that were not specified.
   virtual std::vector<Index> draw(nets::Random& random) = 0;

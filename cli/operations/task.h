@@ -38,13 +38,13 @@ struct Notes {
   double exponents =
       0;  // rounding errors of exponents in ulps, which become relative errors of the exponentials
   bool linear = false;  // rounding errors are bounded by the outputs for absolute values of all inputs
-  // If not null, the whole permitted error follows from the data: the largest that rounding permits, for each
-  // element of each output, as f64 arrays; infinite where sums may overflow. Takes a problem of the task's
-  // type and its arguments, host pointers. Task::added_errors() returns it.
+  // If not null, the entire permitted error follows from the data: the largest that rounding permits, for
+  // each element of each output, as f64 arrays; infinite where sums may overflow. Takes a problem of the
+  // task's type and its arguments, host pointers. Task::added_errors() returns it.
   std::vector<Tensor> (*bounds)(void const* problem, void const* arguments) = nullptr;
   bool exact = false;            // small integers give results without rounding, except in the last step
   double slope = 1;              // how much that last, nonlinear step can magnify an error
-  Index classes = 1;             // labels lie in [0, classes)
+  Index classes = 1;             // labels are in [0, classes)
   DataType sum = DataType::f32;  // for a matrix product: type of the sums
   bool plain = false;            // a product with the epilogue alpha*acc + beta*c, with these numbers
   ComputeMode compute = ComputeMode::exact;  // of a matrix product

@@ -241,7 +241,7 @@ void add_shared_options(Options& options, Common& common, std::string const& com
 }
 
 std::string use_of_shared_option(std::string const& option, std::string const& path) {
-  // For "run gemm" the command is "run"; "train lenet5" is a command of its own.
+  // For "run gemm" the command is "run"; "train lenet5" is a separate command.
   std::string const verb = path.substr(0, path.find(' '));
   bool const network = verb == "train" || verb == "predict" || verb == "generate";
   std::string const& command = network ? path : verb;

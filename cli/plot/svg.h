@@ -18,7 +18,7 @@ class Svg {
 
   Svg& line(double x1, double y1, double x2, double y2, std::string_view classes);
   Svg& bar(double x, double y, double width, double height, std::string_view classes);
-  // The "start", "middle" or "end" of the text, as `anchor` says, is at x.
+  // The "start", "middle" or "end" of the text (`anchor`) is at x.
   Svg& text(double x, double y, std::string_view anchor, std::string_view text, std::string_view classes);
   // `shape` is a path centered at (0, 0).
   Svg& mark(double x, double y, std::string_view shape, std::string_view classes);

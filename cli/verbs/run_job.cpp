@@ -48,8 +48,8 @@ Paths lists_of(Paths const& paths) {
   return all;
 }
 
-// The input option ("--velocity") that the output "out-velocity" updates; empty if the output has a file of
-// its own.
+// The input option ("--velocity") that the output "out-velocity" updates; empty if the output has its own
+// file.
 std::string updated_input(Subject const& subject, std::string const& output) {
   for (FileOption const& option : subject.files())
     if (option.output && option.name == output && !option.updates.empty()) return "--" + option.updates;
@@ -160,7 +160,7 @@ class Execution {
   std::vector<void*> pointers_;
 };
 
-// The first call touches memory and starts threads, so its time says little about later calls.
+// The first call touches memory and starts threads, so its time is not representative of later calls.
 struct Seconds {
   double setup = 0;  // planning and preparing; on a GPU also compiling or loading the kernel
   double first_call = 0;

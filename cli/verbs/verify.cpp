@@ -63,7 +63,7 @@ void add_verify_command(CLI::App& program) {
   verb.require_subcommand();
   verb.footer(
       "All outputs are compared within an error bound derived from the types and the number of summed "
-      "terms; they are\npoisoned before the run and placed between guard bands. --type takes a list, "
+      "terms; they are\npoisoned before the run and placed between guard bands. --type accepts a list, "
       "or all.\nExample: cosmati verify gemm --size 1:65:16x127x333 --type f32,bf16 --layout tn");
   verb.when_read([verb] {
     for (auto& subject : make_subjects()) add_subject(verb, std::move(subject));

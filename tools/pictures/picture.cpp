@@ -10,7 +10,7 @@ namespace {
 
 using cli::escaped;
 
-// The picture has its own background, so that it is readable on dark pages, too.
+// The picture has its own background, so that it is also readable on dark pages.
 constexpr char style[] =
     "text{font:10px "
     "sans-serif;fill:#111}.m{text-anchor:middle}.e{text-anchor:end}.s{font-size:9px}.x{font-size:8px}"

@@ -73,7 +73,7 @@ void draw_reads(Picture& picture, int top, LinePartition const& partition, bool 
 
 std::string thread_tile() {
   Picture picture(
-      "A warp of 32 x 64 sums, 8 8 x 8 per thread (f32)",
+      "A warp of 32 x 64 sums, 8 x 8 per thread (f32)",
       "Which lane of a warp has which sums, four rows by four columns per cell, and which banks of shared "
       "memory the lanes read.");
   draw_sums(picture, 52);

@@ -105,7 +105,7 @@ CudnnPeer::CudnnPeer(ConvolutionProblem const& problem, GpuOperands const& opera
   if (choices_.empty()) refusal_ = "cuDNN has no algorithm for this: " + failures_;
 }
 
-// Asymmetric padding becomes part of a padded array, unless no window reaches it.
+// Asymmetric padding becomes part of a padded array, unless no window extends into it.
 CudnnPeer::Padding CudnnPeer::even_padding() const {
   Padding padding;
   for (int d = 0; d < 2; ++d) {

@@ -24,7 +24,7 @@ struct PeerProblem {
   std::string layout;  // "nn"
   DataType type = DataType::f32;
   Index m = 0, n = 0, k = 0, batch = 1;
-  long long buffers = 1;  // sets of operands, used in turn
+  long long buffers = 1;  // sets of operands, used in rotation
   int threads = 1;
   DataType result = DataType::f32, sum = DataType::f32;  // type of c and d; type of the sums
   double alpha = 1, beta = 0;

@@ -28,7 +28,7 @@ constexpr char const* where_to_name_one =
 
 }  // namespace
 
-// Owns the memory file that the PyTorch process maps, too.
+// Owns the memory file that is also mapped by the PyTorch process.
 class TorchProcess {
  public:
   TorchProcess(std::string const& python, int threads) : python_(python), file_(make_file()) {

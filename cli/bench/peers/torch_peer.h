@@ -23,7 +23,7 @@ class TorchPeer final : public TimedPeer {
  public:
   struct Rules {
     std::string python;  // path, or name in PATH
-    long long sets = 1;  // operand sets, used in turn
+    long long sets = 1;  // operand sets, used in rotation
     bool graphs = true;  // GPU only: CUDA graphs instead of single calls
   };
 
