@@ -227,12 +227,13 @@ double unit_of_sums(Task& task) {
 
 bool on_gpu(Backend backend) { return backend == Backend::cuda || backend == Backend::emulator; }
 
-double relative_bound(Task& task, Backend backend) {
+double relative_bound(Task& task, Backend backend, HardData hard) {
   auto const terms = static_cast<double>(task.notes.terms);
   double const functions = (task.notes.transcendental ? 64 : 0) + task.notes.exponents;
   // A GPU's tensor cores truncate the terms of sums of 8-bit floats at 2^-13 of the largest term, 33 terms at
   // a time: for 128 products the loss is half a unit per term, with the sign of the term. That is 2^-11 for
-  // sums up to 0.4 of the sum of absolute values.
+  // sums up to 0.4 of the sum of absolute values. In hard data one term may exceed all others: then up to 32
+  // terms lose up to 2^-13 of the whole sum each, and five standard deviations of that are 2^-9.
   bool eight_bits = false;
   for (Slot const& slot : task.slots())
     if (DataType const type = slot.description.type;
@@ -240,7 +241,8 @@ double relative_bound(Task& task, Backend backend) {
       eight_bits = backend == Backend::cuda;
   // The largest error of the products of bf16 pieces, by which a GPU may compute products of f32.
   double const of_products = on_gpu(backend) ? largest_product_error(task.notes.compute) : 0;
-  double const lost = eight_bits ? 0x1p-11 / std::sqrt(std::max(1.0, terms / 128)) : 0;
+  double const of_one_sum = hard != HardData::none ? 0x1p-9 : 0x1p-11 / std::sqrt(std::max(1.0, terms / 128));
+  double const lost = eight_bits ? of_one_sum : 0;
   return (std::min(terms + 4, 6 * std::sqrt(terms) + 4) + functions) * unit_of_sums(task) + lost +
          of_products;
 }
@@ -363,7 +365,7 @@ void judge(Task& task, Backend backend, Tensors const& inputs, std::vector<Tenso
            Verdict& verdict, Tensors const& added, HardData hard) {
   auto const slots = task.slots();
   Tensors const reference = Truth(task.clone()).run(slots, inputs);
-  double const relative = relative_bound(task, backend);
+  double const relative = relative_bound(task, backend, hard);
   Tensors magnitude, accumulated, unsaturated, padded;
   std::vector<std::vector<bool>> undecided;
   // The differences of distances in an RBF loss are small relative to the distances, so single elements say
@@ -378,6 +380,10 @@ void judge(Task& task, Backend backend, Tensors const& inputs, std::vector<Tenso
     if (auto other = task.without_saturation())
       unsaturated = Truth(std::move(other)).run(slots, inputs, {true});
   }
+  // An infinite operand of an epilogue, for example tanh(acc) * scale[m] with an infinite scale, gets the
+  // sign of the sum, and rounding decides the sign of a sum that cancels.
+  if (task.notes.linear && alone && hard == HardData::nonfinite)
+    undecided = Sensitivity(task, slots, inputs, reference, relative).undecided();
   if (by_element) {
     Sensitivity const sensitivity(task, slots, inputs, reference, relative);
     for (std::size_t at = 0; at < reference.size() && task.notes.bounds == nullptr; ++at)

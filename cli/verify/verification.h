@@ -43,7 +43,8 @@ void judge(Task& task, Backend backend, std::vector<Tensor> const& inputs,
 // worst case of n rounding errors for small n, and six standard deviations of their random walk for large n
 // (Higham and Mary 2019); t is 64 if an exponential, a logarithm or a power is evaluated, else 0. For factors
 // of 8-bit floats on a GPU, 2^-11 / sqrt(max(1, n / 128)) * M is added: its tensor cores add 128 products
-// with 14 bits (measured on an H200: a quarter of that). M is the reference's result for the absolute values
+// with 14 bits (measured on an H200: a quarter of that; for hard data, where one term may exceed all others,
+// 2^-9 * M). M is the reference's result for the absolute values
 // of all inputs if the operation is linear, else the largest element of the reference's output and of the
 // inputs, but at least the smallest normal number of the accumulator. If a kernel has additional errors, from
 // transforms, its own bound for these data is added (Task::added_errors), and no result is required to be

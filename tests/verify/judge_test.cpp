@@ -20,7 +20,7 @@ double const nan = std::numeric_limits<double>::quiet_NaN();
 class Judged {
  public:
   Judged(std::unique_ptr<Subject> subject, std::vector<Index> const& size, std::string const& words = "",
-         DataType type = DataType::f32, std::string const& accumulator = "")
+         DataType type = DataType::f32, std::string const& accumulator = "", std::string const& result = "")
       : task_([&] {
           CLI::App app;
           Options options(app);
@@ -29,6 +29,7 @@ class Judged {
           Common common;
           common.types.all = cosmati::name_of(type);
           common.types.accumulator = accumulator;
+          common.types.d = result;
           return std::move(made_job(*subject, size, common).task);
         }()) {
     for (Slot const& slot : task_->slots()) {
@@ -47,7 +48,8 @@ class Judged {
   }
 
   // The verdict on the reference's result with one element changed.
-  bool accepts(HardData data, Index element, double value, std::size_t output = 0) {
+  bool accepts(HardData data, Index element, double value, std::size_t output = 0,
+               Backend backend = Backend::cpu) {
     std::vector<std::vector<Tensor>> runs(1);
     std::vector<void*> pointers;
     std::vector<Tensor> outputs;
@@ -60,7 +62,7 @@ class Judged {
       if (slots[i].role == Role::output) runs[0].push_back(std::move(outputs[i]));
     if (element >= 0) runs[0][output].set(element, value);
     Verdict verdict;
-    judge(*task_, Backend::cpu, inputs_, runs, verdict, {}, data);
+    judge(*task_, backend, inputs_, runs, verdict, {}, data);
     return verdict.correct;
   }
 
@@ -170,6 +172,31 @@ TEST(Judge, KnowsWhatMultipliesAFunctionThatLevelsOff) {
   double const off = 2e4 * 6 * 0x1p-24 * 100;  // a sum of 2e4 in absolute values, with an error of six units
   EXPECT_TRUE(product.accepts(HardData::magnitudes, 0, 0.9 * off));
   EXPECT_FALSE(product.accepts(HardData::magnitudes, 0, 100 * off));
+}
+
+// The sign of a sum that cancels depends on rounding, and decides the sign of its product with an infinity.
+TEST(Judge, PermitsEitherInfinityWhereASumThatCancelsMeetsOne) {
+  Judged product(make_subject("gemm"), {2, 1, 3, 1}, "--epilogue tanh(acc)*scale[m]");
+  product.input(0).set(0, 1000);
+  product.input(0).set(1, -999.9999);  // row 0 sums to about 1e-4 - 1e-4
+  product.input(0).set(2, -1e-4);
+  product.input(product.slot("operand scale")).fill(infinity);
+  for (double const value : {infinity, -infinity})
+    EXPECT_TRUE(product.accepts(HardData::nonfinite, 0, value)) << value;
+  EXPECT_FALSE(product.accepts(HardData::nonfinite, 0, 1));
+  EXPECT_FALSE(product.accepts(HardData::nonfinite, 1, -infinity));  // row 1 sums to 3
+}
+
+// Tensor cores cut products of 8-bit floats at 2^-13 of the largest, which for hard data may be nearly the
+// whole sum.
+TEST(Judge, KnowsHowTensorCoresSumEightBitFloats) {
+  Judged product(make_subject("gemm"), {1, 1, 33, 1}, "", DataType::e4m3, "", "f32");
+  product.input(0).set(0, 256);
+  double const truth = 256 + 32, off = 0x1p-10 * truth;
+  EXPECT_TRUE(product.accepts(HardData::magnitudes, 0, truth - off, 0, Backend::cuda));
+  EXPECT_FALSE(product.accepts(HardData::magnitudes, 0, truth - 3 * off, 0, Backend::cuda));
+  EXPECT_FALSE(product.accepts(HardData::none, 0, truth - off, 0, Backend::cuda));
+  EXPECT_FALSE(product.accepts(HardData::magnitudes, 0, truth - off));
 }
 
 // The gradient of a loss with a single, certain class is 0; the reference computes exactly that, however far
