@@ -110,6 +110,7 @@ Output::Output(OutputRequest request, Index count, DataType image_type, std::str
 
 std::unique_ptr<Output> Output::join(OutputRequest request, Index count, DataType image_type, int threads,
                                      std::string const& seal) {
+  if (seal.empty()) return nullptr;
   std::unique_ptr<Output> result(new Output(std::move(request), count, image_type, threads));
   Output& output = *result;
   output.joined_ = true;
@@ -174,6 +175,7 @@ std::vector<std::pair<io::PartialFile*, unsigned long long>> Output::sealed_plac
 }
 
 std::string Output::seal() {
+  if (in_order()) return {};  // whatever is written to a pipe stays
   std::random_device random;
   std::string mark;
   while (mark.size() < seal_bytes) mark += static_cast<char>('a' + random() % 26);

@@ -208,6 +208,15 @@ def check_faults(folder, command, run):
     expect("no images: one sentence, and the files are kept", none.returncode == 2 and none.stderr.count("'0' is not a count") == 1
            and read(f"{folder}/few.txt") == before, none)
 
+    # A pipe: its reader gets all bytes at once, in order, and the picture is a file.
+    pipe, images = f"{folder}/pipe.txt", 33
+    run(*both(f"{folder}/piped", images))
+    os.mkfifo(pipe)
+    reader = subprocess.Popen(["cat", pipe], stdout=subprocess.PIPE)
+    run(*MPIRUN, *both(f"{folder}/pipe", images))
+    expect("4 ranks into a pipe", reader.communicate(timeout=60)[0] == read(f"{folder}/piped.txt"))
+    expect("4 ranks into a pipe: the picture", read(f"{folder}/pipe.bmp") == read(f"{folder}/piped.bmp"))
+
     # Arrays without a header.
     for kind in ("u8", "f32"):
         run(*command(9, f"{folder}/a.npy", "--output-type", kind))
