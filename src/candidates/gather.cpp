@@ -8,9 +8,8 @@ namespace cosmati {
 template <>
 std::vector<Candidate<GatherProblem>> const& candidates<GatherProblem>(Backend backend) {
   static std::vector<Candidate<GatherProblem>> const host{reference_candidate<GatherProblem>()},
-      cuda = plan::primitive_candidates<GatherProblem>(Backend::cuda),
-      emulator = plan::primitive_candidates<GatherProblem>(Backend::emulator);
-  return backend == Backend::cuda ? cuda : backend == Backend::emulator ? emulator : host;
+      composed = plan::primitive_candidates<GatherProblem>();
+  return backend == Backend::cuda || backend == Backend::emulator ? composed : host;
 }
 template Plan<GatherProblem> make_plan(GatherProblem const&, Device const&, PlanOptions const&);
 template Prepared<GatherProblem> prepare(Plan<GatherProblem> const&);

@@ -66,9 +66,8 @@ Candidate<OptimizerGroupProblem> each_tensor_candidate() {
 template <>
 std::vector<Candidate<OptimizerGroupProblem>> const& candidates<OptimizerGroupProblem>(Backend backend) {
   static std::vector<Candidate<OptimizerGroupProblem>> const host{plan::each_tensor_candidate()},
-      cuda = plan::primitive_candidates<OptimizerGroupProblem>(Backend::cuda),
-      emulator = plan::primitive_candidates<OptimizerGroupProblem>(Backend::emulator);
-  return backend == Backend::cuda ? cuda : backend == Backend::emulator ? emulator : host;
+      composed = plan::primitive_candidates<OptimizerGroupProblem>();
+  return backend == Backend::cuda || backend == Backend::emulator ? composed : host;
 }
 template Plan<OptimizerGroupProblem> make_plan(OptimizerGroupProblem const&, Device const&,
                                                PlanOptions const&);

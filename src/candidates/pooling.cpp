@@ -7,8 +7,8 @@
 namespace cosmati {
 
 template <>
-std::vector<Candidate<PoolingProblem>> gpu_list<PoolingProblem>(Backend backend) {
-  std::vector<Candidate<PoolingProblem>> list = plan::primitive_candidates<PoolingProblem>(backend);
+std::vector<Candidate<PoolingProblem>> gpu_list<PoolingProblem>(Backend) {
+  std::vector<Candidate<PoolingProblem>> list = plan::primitive_candidates<PoolingProblem>();
   list.push_back(with_depth(plan::volume_pooling_candidate()));
   return list;
 }

@@ -4,19 +4,26 @@
 #include <memory>
 #include <vector>
 
-#include "src/backend/cuda/primitive_executor.h"
-#include "src/backend/emulator/primitive.h"
 #include "src/candidates/candidates.h"
+#include "src/plan/primitive/kernel.h"
 #include "src/plan/primitive/lower.h"
+#include "src/program/execute.h"
 
 namespace cosmati::plan {
 
 inline constexpr int max_run_arguments = 64;
 
-// Calls use(PrimitiveRun) with the pointers in the order that Binding::argument counts.
+inline program::Run run_with(std::span<void* const> arguments, RunValues const& values) {
+  program::Run run;
+  run.arguments = arguments;
+  run.scalars = {values.scalar.data(), values.count};
+  run.step = values.step;
+  return run;
+}
+
+// Calls use(program::Run) with the pointers in the order that Binding::argument counts.
 template <class Problem, class Use>
-void with_run(Problem const& problem, typename Problem::Arguments const& arguments, std::byte* workspace,
-              Use const& use) {
+void with_run(Problem const& problem, typename Problem::Arguments const& arguments, Use const& use) {
   std::array<void*, max_run_arguments> pointers;
   std::size_t count = 0;
   Problem::visit_tensors(problem, [&](char const*, Role, TensorDescription const&, auto member) {
@@ -27,21 +34,17 @@ void with_run(Problem const& problem, typename Problem::Arguments const& argumen
       pointers[count++] = const_cast<void*>(arguments.operands[i]);
     for (std::size_t i = 0; i < problem.epilogue.stores.size(); ++i) pointers[count++] = arguments.stores[i];
   }
-  RunValues const values = run_values(problem, arguments);
-  use(PrimitiveRun{{pointers.data(), count}, workspace, {values.scalar.data(), values.count}, values.step});
+  use(run_with({pointers.data(), count}, run_values(problem, arguments)));
 }
 
 // Checks the pointers of all tensors. Throws Error(bad_request) if one is missing or misaligned.
 void check_pointers(OptimizerGroupProblem const& problem, OptimizerGroupProblem::Arguments const& arguments);
 template <class Use>
 void with_run(OptimizerGroupProblem const& problem, OptimizerGroupProblem::Arguments const& arguments,
-              std::byte* workspace, Use const& use) {
+              Use const& use) {
   static_assert(sizeof(OptimizerGroupProblem::Pointers) == 4 * sizeof(void*));
-  RunValues const values = run_values(problem, arguments);
-  use(PrimitiveRun{{reinterpret_cast<void* const*>(arguments.pointers.data()), 4 * arguments.pointers.size()},
-                   workspace,
-                   {values.scalar.data(), values.count},
-                   values.step});
+  use(run_with({reinterpret_cast<void* const*>(arguments.pointers.data()), 4 * arguments.pointers.size()},
+               run_values(problem, arguments)));
 }
 
 template <class Problem>
@@ -50,23 +53,6 @@ inline void check_run(OptimizerGroupProblem const& problem,
                       OptimizerGroupProblem::Arguments const& arguments) {
   check_pointers(problem, arguments);
 }
-
-template <class Problem>
-class CudaPrimitive final : public Kernel<Problem> {
- public:
-  explicit CudaPrimitive(Plan<Problem> const& plan)
-      : problem_(plan.problem), launches_(program_of(plan), plan.device.gpu) {}
-  void enqueue(typename Problem::Arguments const& arguments, std::byte* workspace,
-               Stream stream) const override {
-    check_run(problem_, arguments);
-    with_run(problem_, arguments, workspace,
-             [&](PrimitiveRun const& run) { launches_.enqueue(run, stream); });
-  }
-
- private:
-  Problem problem_;
-  cuda::PrimitiveLaunches launches_;
-};
 
 // Labels that the host can read are checked as on the other host backends.
 template <class Problem>
@@ -81,35 +67,34 @@ void check_labels_of(Problem const& problem, typename Problem::Arguments const& 
 }
 
 template <class Problem>
-class EmulatedPrimitive final : public HostKernel<Problem> {
+class PrimitiveKernel final : public Kernel<Problem> {
  public:
-  explicit EmulatedPrimitive(Plan<Problem> const& plan)
-      : problem_(plan.problem), program_(program_of(plan)), threads_(plan.device.threads) {}
-  void run(typename Problem::Arguments const& arguments, std::byte* workspace) const override {
+  explicit PrimitiveKernel(Plan<Problem> const& plan)
+      : problem_(plan.problem),
+        emulated_(plan.device.backend == Backend::emulator),
+        loaded_(program::load(launches_of(program_of(plan), plan.device.backend), plan.device)) {}
+  void enqueue(typename Problem::Arguments const& arguments, std::byte* workspace,
+               Stream stream) const override {
     check_run(problem_, arguments);
-    check_labels_of(problem_, arguments);
-    with_run(problem_, arguments, workspace,
-             [&](PrimitiveRun const& run) { runner_(program_, run, threads_); });
+    if (emulated_) check_labels_of(problem_, arguments);
+    with_run(problem_, arguments, [&](program::Run run) {
+      run.workspace = workspace;
+      loaded_->run(run, stream);
+    });
   }
 
  private:
   Problem problem_;
-  PrimitiveProgram program_;
-  int threads_;
-  emulator::RunPrimitive runner_ = emulator::primitive_runner();
+  bool emulated_;
+  std::unique_ptr<program::LoadedProgram> loaded_;
 };
 
 template <class Problem>
-std::vector<Candidate<Problem>> primitive_candidates(Backend backend) {
+std::vector<Candidate<Problem>> primitive_candidates() {
   Candidate<Problem> candidate{"composed", {}, nullptr, nullptr};
-  if (backend == Backend::cuda)
-    candidate.prepare = [](Plan<Problem> const& plan) -> std::unique_ptr<Kernel<Problem>> {
-      return std::make_unique<CudaPrimitive<Problem>>(plan);
-    };
-  else
-    candidate.prepare = [](Plan<Problem> const& plan) -> std::unique_ptr<Kernel<Problem>> {
-      return std::make_unique<EmulatedPrimitive<Problem>>(plan);
-    };
+  candidate.prepare = [](Plan<Problem> const& plan) -> std::unique_ptr<Kernel<Problem>> {
+    return std::make_unique<PrimitiveKernel<Problem>>(plan);
+  };
   candidate.offer = [](Problem const& problem, Device const& device, PlanOptions const& options) {
     Offer<Problem> offer;
     PrimitiveProgram const program = lower_within(options.max_workspace, problem, device);
@@ -126,11 +111,11 @@ std::vector<Candidate<Problem>> primitive_candidates(Backend backend) {
 }  // namespace cosmati::plan
 
 // COSMATI_PLAN for a problem whose program plan::lower makes.
-#define COSMATI_PRIMITIVE(Problem, ...)                                \
-  namespace cosmati {                                                  \
-  template <>                                                          \
-  std::vector<Candidate<Problem>> gpu_list<Problem>(Backend backend) { \
-    return plan::primitive_candidates<Problem>(backend);               \
-  }                                                                    \
-  }                                                                    \
+#define COSMATI_PRIMITIVE(Problem, ...)                        \
+  namespace cosmati {                                          \
+  template <>                                                  \
+  std::vector<Candidate<Problem>> gpu_list<Problem>(Backend) { \
+    return plan::primitive_candidates<Problem>();              \
+  }                                                            \
+  }                                                            \
   COSMATI_PLAN(Problem, __VA_ARGS__)

@@ -7,8 +7,20 @@
 
 namespace cosmati::program {
 
-// The program of this plan on the plan's backend: its kernels compiled or found, ready to run. Throws
-// Error(unavailable) where the backend cannot run here.
+// A program whose kernels are compiled or found. Immutable; run() is thread-safe.
+class LoadedProgram {
+ public:
+  virtual ~LoadedProgram() = default;
+  // Enqueues the steps on `stream` (cuda), or performs them before it returns (emulator). Sets
+  // Run::constants and Run::encode.
+  virtual void run(Run run, Stream stream) const = 0;
+};
+
+// Throws Error(unavailable) where the device's backend cannot run here.
+std::unique_ptr<LoadedProgram> load(Program program, Device const& device);
+
+// The program of this plan, loaded for the plan's device: for ConvolutionProblem, GemmProblem and
+// GroupedGemmProblem.
 template <class Problem>
 std::unique_ptr<Kernel<Problem>> prepare(Plan<Problem> const& plan, Program program);
 

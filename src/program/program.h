@@ -69,10 +69,12 @@ struct TensorMapEncoder {
 // The inputs of one run; everything else is decided when the plan is made.
 struct Run {
   std::array<void*, 4> tensors{};                        // in the order of visit_tensors
+  std::span<void* const> arguments = {};                 // of a primitive, which has no other tensors
   std::span<GemmProblem::Arguments const> members = {};  // of a group, which has no other tensors
   std::span<void const* const> operands = {};
   std::span<double const> scalars = {};
   std::span<void* const> stores = {};
+  unsigned long long step = 0;  // of dropout's random numbers
   std::byte* workspace = nullptr;
   std::byte const* constants = nullptr;                  // Program::constants, on the device
   reference::ElementEpilogue const* epilogue = nullptr;  // of the emulator's kernels
@@ -104,6 +106,8 @@ struct Launch {
   Grid grid;
   std::size_t bytes = 0, room = 0, alignment = 1;
   std::function<void(Run const& run, void* parameters)> fill;
+  // Not 0: persistent clusters of this many blocks; along x the grid has at most as many as can be resident.
+  int resident_cluster = 0;
 };
 
 // The maximum of GPU launches: parameters of 16 phases, of which a kernel receives fewer bytes.
@@ -118,7 +122,8 @@ Launch launch_of(std::size_t kernel, Grid grid, Write write, std::size_t bytes =
           bytes,
           sizeof(Parameters),
           alignof(Parameters),
-          [write = std::move(write)](Run const& run, void* to) { write(run, *new (to) Parameters); }};
+          [write = std::move(write)](Run const& run, void* to) { write(run, *new (to) Parameters); },
+          0};
 }
 
 // Fourier transforms of `count` planes by a library, in place: rows of `columns` real numbers of type `real`,

@@ -1,6 +1,7 @@
 // Loads a program's kernels onto the device and launches them.
 #include "src/backend/cuda/executor.h"
 
+#include <algorithm>
 #include <deque>
 #include <utility>
 #include <variant>
@@ -18,35 +19,28 @@ namespace {
 
 constexpr program::TensorMapEncoder encode{&encode_by_driver, &encode_by_driver};
 
-template <class Problem>
-class DeviceProgram final : public Kernel<Problem> {
+class DeviceProgram final : public program::LoadedProgram {
  public:
-  DeviceProgram(Plan<Problem> const& plan, program::Program program)
-      : problem_(plan.problem), program_(std::move(program)), ordinal_(plan.device.gpu.ordinal) {
+  DeviceProgram(program::Program program, Gpu const& gpu)
+      : program_(std::move(program)), ordinal_(gpu.ordinal) {
     std::vector<jit::Source> sources;
-    for (program::KernelSpec const& kernel : program_.kernels)
-      sources.push_back(kernel_source(kernel, plan.device.gpu));
+    for (program::KernelSpec const& kernel : program_.kernels) sources.push_back(kernel_source(kernel, gpu));
     auto const cubins = jit::kernel_cache().get_all(sources);
     for (std::size_t i = 0; i < cubins.size(); ++i) {
       functions_.push_back(Module(ordinal_, cubins[i].image.data()).function(cubins[i].lowered_name));
       functions_.back().allow_shared_bytes(static_cast<int>(program_.kernels[i].shared_bytes));
     }
-    for (program::Step const& step : program_.steps)
-      if (auto const* launch = std::get_if<program::Launch>(&step);
-          launch != nullptr && launch->room > program::max_room)
-        throw Error(ErrorCode::bad_request, "the parameters of a launch take " +
-                                                std::to_string(launch->room) + " bytes; at most " +
-                                                std::to_string(program::max_room));
+    for (program::Step& step : program_.steps)
+      if (auto* const launch = std::get_if<program::Launch>(&step)) limit(*launch);
     for (program::Transform const& of : program_.transforms)
       transforms_.emplace_back(ordinal_, of.rows, of.columns, of.count, of.real, of.inverse, of.work_bytes);
     for (Plan<GemmProblem> const& product : program_.products) products_.push_back(cosmati::prepare(product));
     write_constants();
   }
 
-  void enqueue(typename Problem::Arguments const& arguments, std::byte* workspace,
-               Stream stream) const override {
+  void run(program::Run run, Stream stream) const override {
+    if (program_.steps.empty()) return;
     Current const current(ordinal_);  // set once for all driver calls below
-    program::Run run = program::run_of(problem_, arguments, workspace);
     run.constants = static_cast<std::byte const*>(constants_.data());
     run.encode = encode;
     for (program::Step const& step : program_.steps)
@@ -54,6 +48,17 @@ class DeviceProgram final : public Kernel<Problem> {
   }
 
  private:
+  // Checks the size of the parameters, and makes resident launches as large as the device permits.
+  void limit(program::Launch& launch) const {
+    if (launch.room > program::max_room)
+      throw Error(ErrorCode::bad_request, "the parameters of a launch take " + std::to_string(launch.room) +
+                                              " bytes; at most " + std::to_string(program::max_room));
+    if (launch.resident_cluster == 0) return;
+    program::KernelSpec const& kernel = program_.kernels[launch.kernel];
+    int const clusters = functions_[launch.kernel].clusters_at_once(
+        launch.resident_cluster, static_cast<int>(kernel.threads), static_cast<int>(kernel.shared_bytes));
+    launch.grid.x = std::min(launch.grid.x, Index{std::max(1, clusters)} * launch.resident_cluster);
+  }
   void enqueue(program::Launch const& launch, program::Run const& run, Stream stream) const {
     alignas(128) std::byte parameters[program::max_room];
     launch.fill(run, parameters);
@@ -82,7 +87,6 @@ class DeviceProgram final : public Kernel<Problem> {
     wait(ordinal_, nullptr);
   }
 
-  Problem problem_;
   program::Program program_;
   int ordinal_;
   std::vector<Function> functions_;  // one per kernel of the program
@@ -116,15 +120,8 @@ std::vector<jit::Source> kernel_sources(program::Program const& program, Gpu con
   return sources;
 }
 
-template <class Problem>
-std::unique_ptr<Kernel<Problem>> prepare_program(Plan<Problem> const& plan, program::Program program) {
-  return std::make_unique<DeviceProgram<Problem>>(plan, std::move(program));
+std::unique_ptr<program::LoadedProgram> load(program::Program program, Gpu const& gpu) {
+  return std::make_unique<DeviceProgram>(std::move(program), gpu);
 }
-
-template std::unique_ptr<Kernel<ConvolutionProblem>> prepare_program(Plan<ConvolutionProblem> const&,
-                                                                     program::Program);
-template std::unique_ptr<Kernel<GemmProblem>> prepare_program(Plan<GemmProblem> const&, program::Program);
-template std::unique_ptr<Kernel<GroupedGemmProblem>> prepare_program(Plan<GroupedGemmProblem> const&,
-                                                                     program::Program);
 
 }  // namespace cosmati::cuda

@@ -3,9 +3,8 @@
 #include <memory>
 #include <vector>
 
-#include "cosmati/ops/convolution.h"
 #include "src/jit/compile.h"
-#include "src/program/program.h"
+#include "src/program/execute.h"
 
 namespace cosmati::cuda {
 
@@ -15,8 +14,7 @@ jit::Source kernel_source(program::KernelSpec const& kernel, Gpu const& gpu);
 // The sources of all kernels of the program, that of the main one first.
 std::vector<jit::Source> kernel_sources(program::Program const& program, Gpu const& gpu);
 
-// For ConvolutionProblem, GemmProblem and GroupedGemmProblem.
-template <class Problem>
-std::unique_ptr<Kernel<Problem>> prepare_program(Plan<Problem> const& plan, program::Program program);
+// Compiles the kernels, or finds them in the cache, and loads them onto the GPU.
+std::unique_ptr<program::LoadedProgram> load(program::Program program, Gpu const& gpu);
 
 }  // namespace cosmati::cuda

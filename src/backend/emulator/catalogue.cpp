@@ -41,8 +41,6 @@ Catalogue const& catalogue() {
   return *opened.catalogue;
 }
 
-RunPrimitive primitive_runner() { return catalogue().primitive; }
-
 std::string const& catalogue_failure() { return opened_catalogue().failure; }
 
 }  // namespace cosmati::emulator

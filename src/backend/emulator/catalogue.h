@@ -6,8 +6,6 @@
 #include <string>
 
 #include "cosmati/arch/emulator.h"
-#include "cosmati/ops/convolution.h"
-#include "src/backend/emulator/primitive.h"
 
 namespace cosmati::emulator {
 
@@ -17,7 +15,6 @@ using RunKernel = void (*)(Grid grid, int threads, unsigned shared_bytes, void c
 
 // The contents of the module.
 struct Catalogue {
-  RunPrimitive primitive;
   // The kernel of this KernelSpec::key(), or null.
   RunKernel (*kernel)(std::string const& key);
 };

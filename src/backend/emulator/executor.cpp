@@ -6,8 +6,6 @@
 #include <variant>
 
 #include "cosmati/arch/tensor_map.h"
-#include "cosmati/epilogue/parse.h"
-#include "reference/epilogue.h"
 #include "src/backend/emulator/catalogue.h"
 #include "src/backend/emulator/fftw.h"
 
@@ -16,40 +14,14 @@ namespace {
 
 constexpr program::TensorMapEncoder encode{&encode_tensor_map, &encode_tensor_map};
 
-// One entry for each member of a group.
-using Epilogues = std::vector<reference::ElementEpilogue>;
-
-Epilogues epilogues_of(ConvolutionProblem const& problem, ConvolutionProblem::Arguments const& arguments) {
-  Epilogues one;
-  one.emplace_back(problem.epilogue, epilogue::convolution_indices, arguments.operands, arguments.scalars,
-                   arguments.stores);
-  return one;
-}
-void add(Epilogues& all, GemmProblem const& problem, GemmProblem::Arguments const& arguments) {
-  all.emplace_back(problem.epilogue, epilogue::gemm_indices, arguments.operands, arguments.scalars,
-                   arguments.stores);
-}
-Epilogues epilogues_of(GemmProblem const& problem, GemmProblem::Arguments const& arguments) {
-  Epilogues one;
-  add(one, problem, arguments);
-  return one;
-}
-Epilogues epilogues_of(GroupedGemmProblem const& group, GroupedGemmProblem::Arguments const& arguments) {
-  Epilogues all;
-  for (std::size_t i = 0; i < group.members.size(); ++i) add(all, group.members[i], arguments.members[i]);
-  return all;
-}
-
 struct FreeParameters {
   std::align_val_t alignment;
   void operator()(void* parameters) const { operator delete(parameters, alignment); }
 };
 
-template <class Problem>
-class EmulatedProgram final : public HostKernel<Problem> {
+class EmulatedProgram final : public program::LoadedProgram {
  public:
-  EmulatedProgram(Plan<Problem> const& plan, program::Program program)
-      : problem_(plan.problem), program_(std::move(program)), threads_(plan.device.threads) {
+  EmulatedProgram(program::Program program, int threads) : program_(std::move(program)), threads_(threads) {
     for (program::KernelSpec const& kernel : program_.kernels) {
       kernels_.push_back(catalogue().kernel(kernel.key()));
       if (kernels_.back() == nullptr)
@@ -62,13 +34,7 @@ class EmulatedProgram final : public HostKernel<Problem> {
     if (!constants_.empty()) program_.constants.write(encode, constants_.data()->byte);
   }
 
-  void run(typename Problem::Arguments const& arguments, std::byte* workspace) const override {
-    Epilogues const epilogues = epilogues_of(problem_, arguments);
-    program::Run run = program::run_of(problem_, arguments, workspace);
-    run.epilogue = epilogues.data();
-    std::vector<reference::ElementEpilogue const*> each;
-    for (reference::ElementEpilogue const& one : epilogues) each.push_back(&one);
-    run.member_epilogues = each;
+  void run(program::Run run, Stream) const override {
     run.encode = encode;
     if (!constants_.empty()) run.constants = constants_.data()->byte;
     for (program::Step const& step : program_.steps)
@@ -97,7 +63,6 @@ class EmulatedProgram final : public HostKernel<Problem> {
     products_[call.product].run(call.arguments(run.workspace), run.workspace);
   }
 
-  Problem problem_;
   program::Program program_;
   int threads_;
   std::vector<RunKernel> kernels_;  // one per kernel of the program
@@ -108,15 +73,8 @@ class EmulatedProgram final : public HostKernel<Problem> {
 
 }  // namespace
 
-template <class Problem>
-std::unique_ptr<Kernel<Problem>> prepare_program(Plan<Problem> const& plan, program::Program program) {
-  return std::make_unique<EmulatedProgram<Problem>>(plan, std::move(program));
+std::unique_ptr<program::LoadedProgram> load(program::Program program, int host_threads) {
+  return std::make_unique<EmulatedProgram>(std::move(program), host_threads);
 }
-
-template std::unique_ptr<Kernel<ConvolutionProblem>> prepare_program(Plan<ConvolutionProblem> const&,
-                                                                     program::Program);
-template std::unique_ptr<Kernel<GemmProblem>> prepare_program(Plan<GemmProblem> const&, program::Program);
-template std::unique_ptr<Kernel<GroupedGemmProblem>> prepare_program(Plan<GroupedGemmProblem> const&,
-                                                                     program::Program);
 
 }  // namespace cosmati::emulator

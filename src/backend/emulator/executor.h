@@ -2,14 +2,11 @@
 #pragma once
 #include <memory>
 
-#include "cosmati/ops/convolution.h"
-#include "src/program/program.h"
+#include "src/program/execute.h"
 
 namespace cosmati::emulator {
 
-// For ConvolutionProblem, GemmProblem and GroupedGemmProblem. Throws Error(unavailable) if the module is not
-// installed.
-template <class Problem>
-std::unique_ptr<Kernel<Problem>> prepare_program(Plan<Problem> const& plan, program::Program program);
+// Finds the kernels in the module. Throws Error(unavailable) if it is not installed.
+std::unique_ptr<program::LoadedProgram> load(program::Program program, int host_threads);
 
 }  // namespace cosmati::emulator

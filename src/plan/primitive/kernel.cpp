@@ -1,12 +1,14 @@
-// The text of a pass's kernel: its functions, and the kernel of its family.
+// The launches of a primitive: the texts of its kernels, and their parameters.
 #include "src/plan/primitive/kernel.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <memory>
 
 #include "cosmati/epilogue/cuda_text.h"
 #include "cosmati/primitive/norm_operation.h"
+#include "src/plan/emulated/primitive_instance.h"
 
 namespace cosmati::plan {
 namespace {
@@ -95,7 +97,74 @@ std::string entry_of(PrimitivePass const& pass) {
   return name + "_kernel";
 }
 
+// The emulator's kernels take types and functions from their parameters.
+PrimitiveInstance emulated_instance(PrimitivePass const& pass) {
+  PrimitivePolicy const& policy = pass.parameters.policy;
+  PrimitiveInstance instance{.width = policy.width, .window = policy.window};
+  bool const rows = pass.family == PrimitiveFamily::rows;
+  if (!rows && pass.family != PrimitiveFamily::reduce && pass.family != PrimitiveFamily::channels)
+    return instance;
+  // Runs of one element have the same kernel in both directions.
+  instance.runs_of_terms = policy.runs_of_terms || policy.width == 1;
+  if (rows) {
+    instance.cached = policy.cached > 0;
+    instance.packed = policy.packed;
+  }
+  instance.cluster = policy.cluster > 1;
+  return instance;
+}
+
+unsigned threads_of(PrimitivePass const& pass) {
+  return pass.members.empty() ? static_cast<unsigned>(pass.parameters.policy.threads) : 256;
+}
+
+unsigned shared_bytes_of(PrimitivePass const& pass) {
+  return pass.members.empty() ? static_cast<unsigned>(pass.shared_bytes) : 0;
+}
+
+program::Launch launch_of(std::size_t kernel, PrimitivePass pass, bool emulated) {
+  program::Grid const grid{pass.blocks, pass.splits, 1};
+  int const resident_cluster = pass.stays ? pass.parameters.policy.cluster : 0;
+  auto const shared = std::make_shared<PrimitivePass const>(std::move(pass));
+  PrimitivePass const* const functions = emulated ? shared.get() : nullptr;
+  program::Launch launch;
+  if (shared->members.empty())
+    launch = program::launch_of<PrimitiveParameters>(
+        kernel, grid, [shared, functions](program::Run const& run, PrimitiveParameters& to) {
+          to = shared->parameters;
+          bind(*shared, run, to);
+          to.functions = functions;
+        });
+  else
+    launch = program::launch_of<PrimitiveGroup>(
+        kernel, grid, [shared, functions](program::Run const& run, PrimitiveGroup& to) {
+          to.common = shared->parameters;
+          bind(*shared, run, to);
+          to.common.functions = functions;
+        });
+  launch.resident_cluster = resident_cluster;
+  return launch;
+}
+
 }  // namespace
+
+program::KernelSpec emulated_kernel_of(PrimitivePass const& pass) {
+  return {.entry = entry_of(pass),
+          .traits = emulated_instance(pass).print(),
+          .threads = 256,
+          .shared_bytes = shared_bytes_of(pass)};
+}
+
+program::Program launches_of(PrimitiveProgram const& primitive, Backend backend) {
+  bool const emulated = backend == Backend::emulator;
+  program::Program program;
+  for (PrimitivePass const& pass : primitive.passes) {
+    program.steps.push_back(launch_of(program.kernels.size(), pass, emulated));
+    program.kernels.push_back(emulated ? emulated_kernel_of(pass) : kernel_of(pass));
+  }
+  program.workspace.bytes = primitive.workspace_bytes;
+  return program;
+}
 
 program::KernelSpec kernel_of(PrimitivePass const& pass) {
   char const* const real = name_of(pass.real);
@@ -123,8 +192,8 @@ program::KernelSpec kernel_of(PrimitivePass const& pass) {
           .asserted = {{fmt::format("sizeof(PrimitiveParameters) == {} && sizeof(PrimitiveGroup)",
                                     sizeof(PrimitiveParameters)),
                         sizeof(PrimitiveGroup)}},
-          .threads = pass.members.empty() ? static_cast<unsigned>(policy.threads) : 256,
-          .shared_bytes = pass.members.empty() ? static_cast<unsigned>(pass.shared_bytes) : 0,
+          .threads = threads_of(pass),
+          .shared_bytes = shared_bytes_of(pass),
           .label = composed ? pass.function.expression.text() : ""};
 }
 

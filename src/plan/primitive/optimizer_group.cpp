@@ -74,7 +74,7 @@ RunValues run_values(OptimizerGroupProblem const& problem,
   return problem.tensors.empty() ? RunValues{} : run_values(problem.tensors.front(), one);
 }
 
-void bind(PrimitivePass const& pass, PrimitiveRun const& run, PrimitiveGroup& group) {
+void bind(PrimitivePass const& pass, program::Run const& run, PrimitiveGroup& group) {
   bind(pass, run, group.common);
   group.members = static_cast<int>(pass.members.size());
   unsigned block = 0;

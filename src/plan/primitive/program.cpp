@@ -15,7 +15,7 @@ char const* name_of(PrimitiveFamily family) {
 
 namespace {
 
-void* address_of(PassTensor const& tensor, PrimitiveRun const& run) {
+void* address_of(PassTensor const& tensor, program::Run const& run) {
   Binding const& binding = tensor.binding;
   if (binding.mask) return nullptr;
   std::byte* const base =
@@ -27,7 +27,7 @@ void* address_of(PassTensor const& tensor, PrimitiveRun const& run) {
 
 }  // namespace
 
-void bind(PrimitivePass const& pass, PrimitiveRun const& run, PrimitiveParameters& parameters) {
+void bind(PrimitivePass const& pass, program::Run const& run, PrimitiveParameters& parameters) {
   for (std::size_t i = 0; i < pass.inputs.size(); ++i)
     parameters.tensor[i].data = address_of(pass.inputs[i], run);
   for (std::size_t i = 0; i < pass.outputs.size(); ++i)

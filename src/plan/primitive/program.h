@@ -1,8 +1,7 @@
 // The implementation of a primitive on a GPU: a few passes over memory, each a kernel composed of expressions
-// and tensors. The backends cuda and emulator run the same programs.
+// and tensors; kernel.h makes their launches.
 #pragma once
 #include <cstddef>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -10,6 +9,7 @@
 #include "cosmati/ops/device.h"
 #include "cosmati/ops/tensor.h"
 #include "cosmati/primitive/arguments.h"
+#include "src/program/program.h"
 
 namespace cosmati::plan {
 
@@ -72,18 +72,9 @@ struct PrimitiveProgram {
   std::string refusal;
 };
 
-// The common arguments of the passes of one run.
-struct PrimitiveRun {
-  std::span<void* const> arguments;
-  std::byte* workspace = nullptr;
-  std::span<double const> scalars;
-  unsigned long long step = 0;
-};
-
-// Set the parameters of a launch.
-void bind(PrimitivePass const& pass, PrimitiveRun const& run, PrimitiveParameters& parameters);
-
-void bind(PrimitivePass const& pass, PrimitiveRun const& run, PrimitiveGroup& group);
+// Set the parameters of a launch that depend on the run.
+void bind(PrimitivePass const& pass, program::Run const& run, PrimitiveParameters& parameters);
+void bind(PrimitivePass const& pass, program::Run const& run, PrimitiveGroup& group);
 
 double predict(PrimitiveProgram const& program, Gpu const& gpu);
 std::string to_string(PrimitiveProgram const& program);

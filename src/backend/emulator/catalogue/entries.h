@@ -4,7 +4,6 @@
 
 namespace cosmati::emulator {
 
-void run_primitive(plan::PrimitiveProgram const& program, plan::PrimitiveRun const& run, int host_threads);
 RunKernel find_kernel(std::string const& key);
 
 }  // namespace cosmati::emulator

@@ -17,15 +17,35 @@ void add_conversion(KernelTable& table) {
 RunKernel find_kernel(std::string const& key) {
   static KernelTable const table = [] {
     KernelTable made;
-    for (auto* const add : {&add_conversion,   &add_depthwise_filter, &add_depthwise_rows,
-                            &add_direct,       &add_dgrad_small_c,    &add_fft,
-                            &add_wgrad_direct, &add_gemm_bytes,       &add_gemm_f16,
-                            &add_gemm_floats,  &add_gemm_group,       &add_gemm_mma,
-                            &add_gemm_pieces,  &add_gemm_wgmma,       &add_gemm_wmma,
-                            &add_networks,     &add_packing,          &add_products,
-                            &add_products_f32, &add_products_mma,     &add_repacking,
-                            &add_sliding,      &add_unrolling,        &add_window_products,
-                            &add_winograd,     &add_wgrad_taps})
+    for (auto* const add : {&add_conversion,
+                            &add_depthwise_filter,
+                            &add_depthwise_rows,
+                            &add_direct,
+                            &add_dgrad_small_c,
+                            &add_fft,
+                            &add_wgrad_direct,
+                            &add_gemm_bytes,
+                            &add_gemm_f16,
+                            &add_gemm_floats,
+                            &add_gemm_group,
+                            &add_gemm_mma,
+                            &add_gemm_pieces,
+                            &add_gemm_wgmma,
+                            &add_gemm_wmma,
+                            &add_networks,
+                            &add_packing,
+                            &add_products,
+                            &add_products_f32,
+                            &add_products_mma,
+                            &add_repacking,
+                            &add_sliding,
+                            &add_unrolling,
+                            &add_window_products,
+                            &add_winograd,
+                            &add_wgrad_taps,
+                            &add_primitives,
+                            &add_primitives_of_rows,
+                            &add_primitives_of_windows})
       add(made);
     return made;
   }();

@@ -3,6 +3,6 @@
 
 cosmati::emulator::Catalogue const* cosmati_emulator_catalogue() {
   using namespace cosmati::emulator;
-  static constexpr Catalogue all{&run_primitive, &find_kernel};
+  static constexpr Catalogue all{&find_kernel};
   return &all;
 }

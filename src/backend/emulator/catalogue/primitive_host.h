@@ -7,7 +7,9 @@
 #include "cosmati/arch/emulator_async.h"
 #include "cosmati/epilogue/evaluate.h"
 #include "cosmati/primitive/traits.h"
-#include "src/backend/emulator/catalogue/primitive.h"
+#include "src/backend/emulator/catalogue/kernels.h"
+#include "src/plan/emulated/primitive_instance.h"
+#include "src/plan/primitive/program.h"
 
 namespace cosmati::emulator {
 
@@ -95,10 +97,6 @@ struct HostElements {
   }
 };
 
-struct HostFunctions {
-  plan::PrimitiveFunction const *function, *last;
-};
-
 // `is_last`: from the reduced terms to the outputs.
 template <bool is_last, int max_inputs, int max_outputs>
 struct HostFunction {
@@ -107,8 +105,8 @@ struct HostFunction {
   using Indices = HostElements;
   static constexpr int inputs = max_inputs, outputs = max_outputs;
   static void apply(PrimitiveParameters const& params, double const (&in)[inputs], double (&out)[outputs]) {
-    auto const& functions = *static_cast<HostFunctions const*>(params.functions);
-    plan::PrimitiveFunction const& f = is_last ? *functions.last : *functions.function;
+    auto const& pass = *static_cast<plan::PrimitivePass const*>(params.functions);
+    plan::PrimitiveFunction const& f = is_last ? pass.last : pass.function;
     std::array<double, primitive_inputs> operands{};
     std::array<double, primitive_scalars> scalars{};
     std::array<double, primitive_outputs> stores{};
@@ -150,17 +148,26 @@ struct HostTraits {
   static PrimitivePolicy const& policy(PrimitiveParameters const& params) { return params.policy; }
 };
 
-template <auto kernel>
-void launch_pass(plan::PrimitivePass const& pass, PrimitiveParameters const& parameters, int host_threads) {
-  launch_kernel<kernel>({static_cast<int>(pass.blocks), static_cast<int>(pass.splits), 1}, 256,
-                        static_cast<unsigned>(pass.shared_bytes), parameters, host_threads);
+template <class Traits>
+program::KernelSpec spec_of(char const* entry) {
+  plan::PrimitiveInstance const instance{Traits::width,       Traits::runs_of_terms, Traits::cached > 0,
+                                         Traits::cluster > 1, Traits::packed,        Traits::window};
+  return {.entry = entry, .traits = instance.print()};
 }
 
-template <auto kernel>
-void launch_pass_clusters(plan::PrimitivePass const& pass, PrimitiveParameters const& parameters,
-                          int host_threads) {
-  launch_kernel_clusters<kernel>({static_cast<int>(pass.blocks), 1, 1}, {parameters.policy.cluster, 1, 1},
-                                 256, static_cast<unsigned>(pass.shared_bytes), parameters, host_threads);
+template <auto kernel, class Traits, class Parameters = PrimitiveParameters>
+void add_pass(KernelTable& table, char const* entry) {
+  add_kernel<kernel, Parameters>(table, entry, spec_of<Traits>(entry).traits);
+}
+
+template <auto kernel, class Traits>
+void add_clusters(KernelTable& table, char const* entry) {
+  table[spec_of<Traits>(entry).key()] = [](Grid grid, int threads, unsigned shared_bytes,
+                                           void const* parameters, int host_threads) {
+    auto const& params = *static_cast<PrimitiveParameters const*>(parameters);
+    launch_kernel_clusters<kernel>(grid, {params.policy.cluster, 1, 1}, threads, shared_bytes, params,
+                                   host_threads);
+  };
 }
 
 }  // namespace emulator

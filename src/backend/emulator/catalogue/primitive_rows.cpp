@@ -20,53 +20,42 @@ using Rows = HostTraits<width, runs_of_terms, cached, Row, Row, cluster, WindowP
 
 using Channel = HostTraits<4, true, 0, HostFunction<false, 5, 1>, HostFunction<true, 3, 2>, 2>;
 
-void launch_norms(plan::PrimitivePass const& pass, PrimitiveParameters const& parameters, int host_threads) {
-  PrimitivePolicy const& policy = parameters.policy;
-  if ((policy.operation & (NormOperation::sums_weight | NormOperation::sums_bias)) != 0)
-    launch_pass<&norm_gradient_kernel<Rows<4, true, 2>>>(pass, parameters, host_threads);
-  else if (policy.width == 1)
-    launch_pass<&norm_row_kernel<Rows<1, true, 0>>>(pass, parameters, host_threads);
-  else if (policy.cached == 0)
-    launch_pass<&norm_row_kernel<Rows<4, true, 0>>>(pass, parameters, host_threads);
+template <class Traits>
+void add_row(KernelTable& table) {
+  if constexpr (Traits::cluster > 1)
+    add_clusters<&row_cluster_kernel<Traits>, Traits>(table, "row_cluster_kernel");
   else
-    launch_pass<&norm_row_kernel<Rows<4, true, 2>>>(pass, parameters, host_threads);
+    add_pass<&row_kernel<Traits>, Traits>(table, "row_kernel");
+}
+
+template <class Traits>
+void add_norm(KernelTable& table) {
+  add_pass<&norm_row_kernel<Traits>, Traits>(table, "norm_row_kernel");
+}
+
+template <class Traits>
+void add_reduction(KernelTable& table) {
+  add_pass<&reduce_kernel<Traits>, Traits>(table, "reduce_kernel");
 }
 
 }  // namespace
 
-void launch_channels(plan::PrimitivePass const& pass, PrimitiveParameters const& parameters,
-                     int host_threads) {
-  launch_pass_clusters<&channels_cluster_kernel<Channel>>(pass, parameters, host_threads);
-}
-
-void launch_reduce(plan::PrimitivePass const& pass, PrimitiveParameters const& parameters, int host_threads) {
-  PrimitivePolicy const& policy = parameters.policy;
-  if (policy.width == 1)  // with single elements, both directions use the same kernel
-    launch_pass<&reduce_kernel<Reduce<1, true>>>(pass, parameters, host_threads);
-  else if (policy.runs_of_terms)
-    launch_pass<&reduce_kernel<Reduce<4, true>>>(pass, parameters, host_threads);
-  else
-    launch_pass<&reduce_kernel<Reduce<4, false>>>(pass, parameters, host_threads);
-}
-
-void launch_rows(plan::PrimitivePass const& pass, PrimitiveParameters const& parameters, int host_threads) {
-  PrimitivePolicy const& policy = parameters.policy;
-  if ((policy.operation & NormOperation::norm) != 0)
-    launch_norms(pass, parameters, host_threads);
-  else if (policy.packed && policy.cluster > 1)
-    launch_pass_clusters<&row_cluster_kernel<Rows<4, true, 2, 2, true>>>(pass, parameters, host_threads);
-  else if (policy.packed)
-    launch_pass<&row_kernel<Rows<4, true, 2, 1, true>>>(pass, parameters, host_threads);
-  else if (policy.cluster > 1)
-    launch_pass_clusters<&row_cluster_kernel<Rows<4, true, 2, 2>>>(pass, parameters, host_threads);
-  else if (policy.width == 1)
-    launch_pass<&row_kernel<Rows<1, true, 0>>>(pass, parameters, host_threads);
-  else if (!policy.runs_of_terms)
-    launch_pass<&row_kernel<Rows<4, false, 0>>>(pass, parameters, host_threads);
-  else if (policy.cached == 0)
-    launch_pass<&row_kernel<Rows<4, true, 0>>>(pass, parameters, host_threads);
-  else
-    launch_pass<&row_kernel<Rows<4, true, 2>>>(pass, parameters, host_threads);
+void add_primitives_of_rows(KernelTable& table) {
+  add_reduction<Reduce<1, true>>(table);
+  add_reduction<Reduce<4, true>>(table);
+  add_reduction<Reduce<4, false>>(table);
+  add_row<Rows<1, true, 0>>(table);
+  add_row<Rows<4, false, 0>>(table);
+  add_row<Rows<4, true, 0>>(table);
+  add_row<Rows<4, true, 2>>(table);
+  add_row<Rows<4, true, 2, 1, true>>(table);
+  add_row<Rows<4, true, 2, 2>>(table);
+  add_row<Rows<4, true, 2, 2, true>>(table);
+  add_norm<Rows<1, true, 0>>(table);
+  add_norm<Rows<4, true, 0>>(table);
+  add_norm<Rows<4, true, 2>>(table);
+  add_pass<&norm_gradient_kernel<Rows<4, true, 2>>, Rows<4, true, 2>>(table, "norm_gradient_kernel");
+  add_clusters<&channels_cluster_kernel<Channel>, Channel>(table, "channels_cluster_kernel");
 }
 
 }  // namespace cosmati::emulator

@@ -20,35 +20,24 @@ constexpr WindowPolicy window_of(int taps, bool runs_of_columns) {
 template <int taps, bool runs_of_columns>
 using Tiles = HostTraits<4, false, 0, Function, Function, 1, window_of(taps, runs_of_columns)>;
 
-void launch_tiles(plan::PrimitivePass const& pass, PrimitiveParameters const& parameters, int host_threads) {
-  WindowPolicy const& window = parameters.policy.window;
-  if (window.rows == 2 && window.runs_of_columns)
-    launch_pass<&window_tile_kernel<Tiles<2, true>>>(pass, parameters, host_threads);
-  else if (window.rows == 2)
-    launch_pass<&window_tile_kernel<Tiles<2, false>>>(pass, parameters, host_threads);
-  else if (window.runs_of_columns)
-    launch_pass<&window_tile_kernel<Tiles<3, true>>>(pass, parameters, host_threads);
-  else
-    launch_pass<&window_tile_kernel<Tiles<3, false>>>(pass, parameters, host_threads);
+template <class Traits>
+void add_tile(KernelTable& table) {
+  add_pass<&window_tile_kernel<Traits>, Traits>(table, "window_tile_kernel");
 }
 
 }  // namespace
 
-void launch_windows(plan::PrimitivePass const& pass, PrimitiveParameters const& parameters,
-                    int host_threads) {
-  bool const wide = parameters.policy.width > 1;
-  bool const tiled = parameters.policy.window.columns > 0;
-  if (pass.family == plan::PrimitiveFamily::lrn && tiled)
-    wide ? launch_pass<&lrn_tile_kernel<LrnTiles<4>>>(pass, parameters, host_threads)
-         : launch_pass<&lrn_tile_kernel<LrnTiles<1>>>(pass, parameters, host_threads);
-  else if (tiled)
-    launch_tiles(pass, parameters, host_threads);
-  else if (pass.family == plan::PrimitiveFamily::lrn)
-    wide ? launch_pass<&lrn_kernel<Traits<4>>>(pass, parameters, host_threads)
-         : launch_pass<&lrn_kernel<Traits<1>>>(pass, parameters, host_threads);
-  else
-    wide ? launch_pass<&window_kernel<Traits<4>>>(pass, parameters, host_threads)
-         : launch_pass<&window_kernel<Traits<1>>>(pass, parameters, host_threads);
+void add_primitives_of_windows(KernelTable& table) {
+  add_pass<&lrn_kernel<Traits<1>>, Traits<1>>(table, "lrn_kernel");
+  add_pass<&lrn_kernel<Traits<4>>, Traits<4>>(table, "lrn_kernel");
+  add_pass<&lrn_tile_kernel<LrnTiles<1>>, LrnTiles<1>>(table, "lrn_tile_kernel");
+  add_pass<&lrn_tile_kernel<LrnTiles<4>>, LrnTiles<4>>(table, "lrn_tile_kernel");
+  add_pass<&window_kernel<Traits<1>>, Traits<1>>(table, "window_kernel");
+  add_pass<&window_kernel<Traits<4>>, Traits<4>>(table, "window_kernel");
+  add_tile<Tiles<2, true>>(table);
+  add_tile<Tiles<2, false>>(table);
+  add_tile<Tiles<3, true>>(table);
+  add_tile<Tiles<3, false>>(table);
 }
 
 }  // namespace cosmati::emulator
