@@ -78,7 +78,7 @@ TensorDescription tensor_of(char const* operation, char const* name, cosmati_ten
   TensorDescription result;
   if (tensor.rank == 0) return result;
   if (tensor.type < 0 || tensor.type >= data_type_count)
-    refuse(fmt::format("{}: {} is of type {}; the types are COSMATI_F64, 0, to COSMATI_S32, {}", operation,
+    refuse(fmt::format("{}: {} is of type {}; valid values: COSMATI_F64 (0) to COSMATI_S32 ({})", operation,
                        name, tensor.type, data_type_count - 1));
   constexpr std::int64_t most = 1 << 20;
   std::int64_t const alignment =
@@ -129,8 +129,8 @@ Epilogue epilogue_of(char const* operation, char const* text, cosmati_named_tens
 void check_size(char const* operation, std::size_t size, std::size_t expected) {
   if (size != expected)
     refuse(fmt::format(
-        "{0}: size is {1}, this library's struct has {2} bytes; begin with cosmati_default_...(), and "
-        "with the header of this library",
+        "{0}: size is {1}, this library's struct has {2} bytes; initialize it with cosmati_default_...() "
+        "from the header of this library",
         operation, size, expected));
 }
 

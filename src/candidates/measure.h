@@ -14,7 +14,7 @@ class MeasuredData {
  public:
   explicit MeasuredData(Device const& device) : device_(device) {}
 
-  // Random numbers between -1 and 1; by `name`, some tensors are non-negative, and indices are zero.
+  // Random numbers between -1 and 1; depending on `name`, tensors are non-negative, and indices are zero.
   void* tensor(std::string_view name, TensorDescription const& description);
   // An array of pointers to `matrices` such tensors, also in device memory.
   void* array(std::string_view name, TensorDescription const& matrix, Index matrices);

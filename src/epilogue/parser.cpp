@@ -49,7 +49,7 @@ class Parser {
     if (is_symbol(";"))
       fail_here("nothing may follow the final expression; ';' ends `let` and `store` statements only");
     if (token_.kind != TokenKind::end)
-      fail_here("expected an operator or the end, found " + quoted(token_.text));
+      fail_here("expected an operator or the end of the expression, found " + quoted(token_.text));
     return builder_.finish(std::move(contents_));
   }
 

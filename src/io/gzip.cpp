@@ -14,7 +14,7 @@
 namespace cosmati::io {
 namespace {
 
-constexpr std::size_t longest_step = 1u << 30;  // zlib counts with 32 bits
+constexpr std::size_t longest_step = 1u << 30;  // zlib's counters have 32 bits
 
 bool begins_as_gzip(std::span<std::byte const> input) {
   return input.size() >= 2 && input[0] == std::byte{0x1f} && input[1] == std::byte{0x8b};

@@ -24,7 +24,8 @@ class PartialFile {
 
   bool in_order() const { return direct_; }  // each write must begin where the previous one ended
   void write(unsigned long long at, void const* data, std::size_t bytes);
-  // Writes `rows` pieces of row_bytes, dense in `data`, `stride` bytes apart in the file. Not if in_order().
+  // Writes `rows` pieces of row_bytes, dense in `data`, `stride` bytes apart in the file. Must not be called
+  // if in_order().
   void write_rows(unsigned long long at, std::size_t stride, std::size_t rows, void const* data,
                   std::size_t row_bytes);
   std::string read(unsigned long long at, std::size_t bytes) const;  // fewer at the end of the file

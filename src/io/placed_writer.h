@@ -14,12 +14,12 @@ namespace cosmati::io {
 class PlacedWriter {
  public:
   explicit PlacedWriter(
-      int descriptor);  // of a regular file, open for reading and writing; stays the caller's
+      int descriptor);  // of a regular file, open for reading and writing; remains owned by the caller
   ~PlacedWriter();
   PlacedWriter(PlacedWriter const&) = delete;
   PlacedWriter& operator=(PlacedWriter const&) = delete;
 
-  // Returns false with errno, like write_all_at().
+  // Returns false and sets errno, like write_all_at().
   bool write(unsigned long long at, void const* data, std::size_t bytes);
   // Writes `rows` pieces of row_bytes, dense in `data`, `stride` bytes apart in the file.
   bool write_rows(unsigned long long at, std::size_t stride, std::size_t rows, void const* data,

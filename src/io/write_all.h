@@ -4,7 +4,7 @@
 
 namespace cosmati::io {
 
-// Returns false with errno if not everything could be written. Exceeding the file-size limit (ulimit -f)
+// Returns false and sets errno if not everything could be written. Exceeding the file-size limit (ulimit -f)
 // gives EFBIG, like ENOSPC for a full disk: the signal SIGXFSZ, which would terminate the program, is blocked
 // for this thread.
 bool write_all(int descriptor, void const* data, std::size_t bytes);

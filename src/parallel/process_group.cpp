@@ -34,8 +34,9 @@ constexpr Names launchers[] = {{"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", 
                                {"PMIX_RANK", "SLURM_NTASKS", "SLURM_LOCALID", "SLURM_NTASKS_PER_NODE"}};
 
 // By default, Open MPI binds each of up to two processes of a machine to one core, which leaves the other
-// cores idle while that core formats and writes files. A rank bound so takes its even share of the processors
-// that mpirun may use instead. A binding that the user requested (--bind-to, --cpu-set, a rank file) stays.
+// cores idle while that core formats and writes files. A rank bound this way instead takes its even share of
+// the processors that mpirun may use. A binding that the user requested (--bind-to, --cpu-set, a rank file)
+// stays.
 void undo_default_binding(Place const& place) {
   if (std::getenv("OMPI_MCA_orte_bound_at_launch") == nullptr) return;
   for (char const* const request : {"hwloc_base_binding_policy", "hwloc_base_cpu_set", "hwloc_base_cpu_list",

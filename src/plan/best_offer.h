@@ -18,7 +18,7 @@ class BestOffer {
     return !offer_ || seconds < share * offer_->predicted_seconds;
   }
   void take(Offer<Problem> offer) { offer_ = std::move(offer); }
-  // Why there is no offer; the last reason counts, and none does once an offer has been found.
+  // Records why there is no offer. The last reason is kept; all are ignored once an offer has been found.
   void refuse(std::string reason) {
     if (!offer_) refusal_ = std::move(reason);
   }

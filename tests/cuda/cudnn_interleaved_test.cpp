@@ -269,13 +269,13 @@ TEST_F(CudnnInterleaved, TellsEveryAlgorithmThatTheLibraryOffers) {
     measured += trial.measured_seconds > 0 ? 1 : 0;
     EXPECT_EQ(trial.tried_seconds > 0, trial.reason.empty()) << trial.algorithm.text();
     EXPECT_FALSE(trial.algorithm.layout.empty());
-    bool const is_rough = trial.reason == "it rounds more than the type";
+    bool const is_rough = trial.reason == "it rounds more than the type allows";
     std::string const& engine = trial.algorithm.engine;
     EXPECT_EQ(is_rough, engine == "engine 12" || engine == "engine 13") << trial.algorithm.text();
   }
   // For two layouts, each with a padded array and without.
   EXPECT_EQ(reasons[""], peer.tried);
-  EXPECT_EQ(reasons["it rounds more than the type"], 4 * 2);
+  EXPECT_EQ(reasons["it rounds more than the type allows"], 4 * 2);
   EXPECT_EQ(reasons["cuDNN: cudnnBackendFinalize: CUDNN_STATUS_NOT_SUPPORTED"], 4) << "engine 14";
   EXPECT_EQ(reasons["cuDNN: cudnnBackendExecute: CUDNN_STATUS_OF_THE_FAKE"], 4) << "engine 16";
   int too_large = 0;
@@ -318,7 +318,7 @@ TEST_F(CudnnInterleaved, SaysWhyThereIsNoPlan) {
     EXPECT_EQ(without_memory.plans.size(), 1U) << "engine 0 needs none";
     EXPECT_EQ(
         without_memory.reason(),
-        "2 plans round more than the type, 4 plans need too much workspace, 1 plans are rejected, cuDNN: "
+        "2 plans round more than the type allows, 4 plans need too much workspace, 1 plans are rejected, cuDNN: "
         "cudnnBackendFinalize: CUDNN_STATUS_NOT_SUPPORTED");
   }
   asked.w[1] = 2;  // two groups

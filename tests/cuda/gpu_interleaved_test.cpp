@@ -284,7 +284,7 @@ TEST_F(InterleavedGpuBenchmark, SaysWhichProductsOfBytesThePeerHas) {
       "cuBLASLt has products of e4m3 and e4m3 as f32, f16, bf16, e4m3, and e5m2 where a factor is e5m2, "
       "not as e5m2");
   EXPECT_EQ(of_peer("tn", e4m3, e4m3, e4m3, 1).refusal,
-            "cuBLASLt does not support c of type e4m3; --d-type bf16, or beta 0");
+            "cuBLASLt does not support c of type e4m3; use --d-type bf16 or beta 0");
   EXPECT_EQ(of_peer("tn", u8, u8, DataType::s32).refusal,
             "cuBLASLt has no products of u8; of 8-bit integers it has s8");
   EXPECT_EQ(of_peer("tn", bf16, DataType::f16, bf16).refusal,

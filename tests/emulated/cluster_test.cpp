@@ -177,7 +177,7 @@ TEST(Cluster, MulticastMistakesAreReported) {
   EXPECT_SAYS(test.report(), "block (3, 0, 0): deadlock: ");
   EXPECT_SAYS(
       test.report(),
-      "for parity 0 of the barrier at byte 512, whose phase 0 misses 512 bytes that no copy delivers");
+      "for parity 0 of the barrier at byte 512, whose phase 0 is missing 512 bytes that no copy delivers");
   test.params.blocks_to = 0x1f;
   EXPECT_SAYS(test.report(), "copies a box to blocks 0x1f of a cluster of 4");
 }

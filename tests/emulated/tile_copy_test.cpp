@@ -237,10 +237,10 @@ TEST(TileCopy, AWrongNumberOfBytesIsADeadlock) {
   Planted planted;
   planted.copy.expected = 1040;
   EXPECT_SAYS(planted.report(),
-              "threads 0-31 wait for parity 0 of the barrier at byte 16384, whose phase 0 misses 16 "
+              "threads 0-31 wait for parity 0 of the barrier at byte 16384, whose phase 0 is missing 16 "
               "bytes that no copy delivers");
   planted.copy.expected = 1000;
-  EXPECT_SAYS(planted.report(), "misses an expectation of 24 bytes that copies deliver");
+  EXPECT_SAYS(planted.report(), "is missing an arrive_expecting() for 24 bytes that copies deliver");
 }
 
 TEST(TileCopy, NeedsAPublishedBarrier) {
@@ -270,12 +270,13 @@ TEST(TileCopy, WhatWasWrittenBeforeNeedsAFenceToo) {
 TEST(TileCopy, AStoreIsWaitedFor) {
   Planted planted;
   planted.copy.reads = false;
-  EXPECT_SAYS(planted.report(),
-              "ends while a box that thread 0 stores is still read from byte 0 of shared memory; it "
-              "did not wait (wait_stores_read())");
+  EXPECT_SAYS(
+      planted.report(),
+      "ends while a box stored by thread 0 is still being read from byte 0 of shared memory; the thread "
+      "did not wait (wait_stores_read())");
   planted.copy.commits = false;
   planted.copy.reads = true;
-  EXPECT_SAYS(planted.report(), "it did not close the group (commit_stores())");
+  EXPECT_SAYS(planted.report(), "the thread did not close the group (commit_stores())");
 }
 
 struct alignas(64) Staged {

@@ -103,10 +103,10 @@ TEST(TransactionBarrier, ADeadlockNamesWhoWaitsForWhat) {
   EXPECT_EQ(
       report_on({.arriving = 31}),
       "block (0, 0, 0): deadlock: threads 0-31 have left the kernel; threads 32-63 wait for parity 0 of the "
-      "barrier at byte 16, whose phase 0 misses 1 of 32 arrivals");
+      "barrier at byte 16, whose phase 0 is missing 1 of 32 arrivals");
   EXPECT_SAYS(report_on({.expected = 512}),
               "threads 32-63 wait for parity 0 of the barrier at byte 16, whose phase 0 "
-              "misses 512 bytes that no copy delivers");
+              "is missing 512 bytes that no copy delivers");
   EXPECT_SAYS(report_on({.parity = 1}), "");  // the phase before the first one counts as complete
 }
 
@@ -114,7 +114,7 @@ TEST(TransactionBarrier, MistakesAreReported) {
   EXPECT_EQ(report_on({.arrivals = 32, .arriving = 33, .expected = 512}),
             "block (0, 0, 0), thread 32 (warp 1, lane 0): arrives at the barrier at byte 16 of shared "
             "memory, though "
-            "all 32 arrivals of its phase 0 have been made; it misses 512 bytes that no copy delivers");
+            "all 32 arrivals of its phase 0 have been made; it is missing 512 bytes that no copy delivers");
   EXPECT_SAYS(report_on({.made = false}),
               "at a barrier at byte 16 of shared memory, where init() has not created a barrier");
   EXPECT_SAYS(report_on({.overwritten = true}), "where something has overwritten the barrier");

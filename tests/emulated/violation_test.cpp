@@ -84,7 +84,7 @@ leave_before_vote(COSMATI_PARAMETER Params params) {
 TEST(Violation, LaneThatLeavesBeforeACollective) {
   EXPECT_EQ(
       report_on<leave_before_vote<Plant>>(Plant{}),
-      "block (0, 1, 0): warp 1: vote with mask 0xffffffff misses lane 5 (thread 37): threads 0-31, 37 have "
+      "block (0, 1, 0): warp 1: vote with mask 0xffffffff is missing lane 5 (thread 37): threads 0-31, 37 have "
       "left the kernel; threads 32-36, 38-63 wait at vote with mask 0xffffffff");
 }
 
@@ -96,7 +96,7 @@ vote_elsewhere(COSMATI_PARAMETER Params params) {
 
 TEST(Violation, LaneAtAnotherCollective) {
   EXPECT_SAYS(report_on<vote_elsewhere<Plant>>(Plant{}),
-              "block (0, 1, 0): warp 1: vote with mask 0xffffffff misses lane 5 (thread 37): ");
+              "block (0, 1, 0): warp 1: vote with mask 0xffffffff is missing lane 5 (thread 37): ");
   EXPECT_SAYS(report_on<vote_elsewhere<Plant>>(Plant{}), "; thread 37 waits at shuffle with mask 0xffffffff");
 }
 
@@ -109,7 +109,7 @@ vote_with_another_mask(COSMATI_PARAMETER Params params) {
 TEST(Violation, LanesWithDifferentMasks) {
   std::string const report = report_on<vote_with_another_mask<Plant>>(Plant{});
   EXPECT_SAYS(report,
-              "vote with mask 0xffffffff misses lane 5 (thread 37): threads 0-31 have left the kernel; ");
+              "vote with mask 0xffffffff is missing lane 5 (thread 37): threads 0-31 have left the kernel; ");
   EXPECT_SAYS(report, "; thread 37 waits at vote with mask 0x000000ff");
 }
 

@@ -159,9 +159,10 @@ TEST(WarpSpecializedMistakes, Waits) {
   EXPECT_SAYS(report<Mistake::a_wait_too_few>(), early);
   EXPECT_SAYS(report<Mistake::no_wait_at_the_end>(),
               "ends with 4 products of warpgroup 0 in flight; no thread waited for them");
-  EXPECT_SAYS(report<Mistake::no_wait_for_store>(),
-              "ends while a box that thread 0 stores is still read from byte 24576 of shared memory; it did "
-              "not wait (wait_stores_read())");
+  EXPECT_SAYS(
+      report<Mistake::no_wait_for_store>(),
+      "ends while a box stored by thread 0 is still being read from byte 24576 of shared memory; the thread did "
+      "not wait (wait_stores_read())");
 }
 
 TEST(WarpSpecializedMistakes, PhasesAndArrivals) {
@@ -175,11 +176,11 @@ TEST(WarpSpecializedMistakes, PhasesAndArrivals) {
   auto const expect_deadlock = [&](std::string const& said, std::string const& what) {
     for (std::string const& part : {consumers, producer, what}) EXPECT_SAYS(said, part);
   };
-  std::string const nobody_released = ", whose phase 0 misses 4 of 4 arrivals; threads 129-255 have left";
+  std::string const nobody_released = ", whose phase 0 is missing 4 of 4 arrivals; threads 129-255 have left";
   expect_deadlock(report<Mistake::wrong_parity_of_empty>(), nobody_released);
   expect_deadlock(report<Mistake::not_released>(), nobody_released);
   expect_deadlock(report<Mistake::half_the_bytes>(),
-                  ", whose phase 0 misses an expectation of 6144 bytes that copies deliver; ");
+                  ", whose phase 0 is missing an arrive_expecting() for 6144 bytes that copies deliver; ");
 }
 
 TEST(WarpSpecializedMistakes, Fence) {
@@ -207,7 +208,7 @@ TEST(WarpSpecializedMistakes, TensorMaps) {
               "wgmma: B at byte 16384 of shared memory is read with a swizzle of 128 bytes, but was copied "
               "with a swizzle of 64 bytes");
   auto const half_a_box = [](auto& params) { params.a.map.word[12] = 32; };
-  EXPECT_SAYS(report_with(half_a_box), "whose phase 0 misses 4096 bytes that no copy delivers");
+  EXPECT_SAYS(report_with(half_a_box), "whose phase 0 is missing 4096 bytes that no copy delivers");
 }
 
 }  // namespace

@@ -100,7 +100,7 @@ TEST(Wmma, MistakesAreNamed) {
               "wmma.store.d of a matrix at byte 1552 of shared memory, not a multiple");
   EXPECT_SAYS(report_of({.lane_moves = 32}),
               "of a matrix at byte 0 of shared memory, where lane 7 has one at byte 32");
-  EXPECT_SAYS(report_of({.diverges = true}), "wmma.load.a with mask 0xffffffff misses lane 7 (thread 7)");
+  EXPECT_SAYS(report_of({.diverges = true}), "wmma.load.a with mask 0xffffffff is missing lane 7 (thread 7)");
 }
 
 }  // namespace

@@ -67,7 +67,7 @@ TEST(ChannelsLast, RefusalsGiveTheReason) {
   };
   Geometry narrow;
   EXPECT_EQ(refusal_on("h200", of(DataType::f16, wide())),
-            "warp_specialized packs operands for itself on NVIDIA H200");
+            "warp_specialized packs its operands itself on NVIDIA H200");
   EXPECT_EQ(refusal_on("a100", of(DataType::f32, wide())), "tensor cores do not multiply f32 by f32");
   EXPECT_EQ(refusal_on("a100", of(DataType::f16, narrow)),
             "4 channels of f16 per group do not fill runs of 16 bytes");

@@ -144,8 +144,7 @@ std::string refusal(Geometry const& g, DataType type = DataType::f32) {
 
 TEST(DepthwiseRows, RefusesWhatItCannotKeepInRegisters) {
   EXPECT_EQ(refusal(channels(16, 3, 1, 20, 20)), "");
-  EXPECT_EQ(refusal(channels(16, 9, 1, 20, 20)),
-            "9 taps; threads keep at least 1 and at most 7 in a direction");
+  EXPECT_EQ(refusal(channels(16, 9, 1, 20, 20)), "9 taps; threads keep 1 to 7 per direction");
   EXPECT_EQ(refusal(channels(16, 3, 3, 20, 20)), "stride 3; at most 2");
   EXPECT_EQ(refusal(channels(16, 3, 1, 20, 20), DataType::s8), "s8 operands; valid types: f32, f16, bf16");
   Geometry dilated = channels(16, 3, 1, 20, 20), many = dilated;

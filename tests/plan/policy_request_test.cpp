@@ -47,8 +47,8 @@ TEST(PolicyRequest, RefusesUnknownFieldsAndValues) {
     }
     return std::string("accepted");
   };
-  EXPECT_EQ(complaint("stages=0"), "--policy stages=0; expected integers from 1 to 4096");
-  EXPECT_EQ(complaint("large,block_k=8x"), "--policy block_k=8x; expected integers from 1 to 4096");
+  EXPECT_EQ(complaint("stages=0"), "--policy stages=0; expected an integer from 1 to 4096");
+  EXPECT_EQ(complaint("large,block_k=8x"), "--policy block_k=8x; expected an integer from 1 to 4096");
   EXPECT_EQ(complaint("tile=3"), "--policy tile=3 is invalid; valid tiles: 2, 4");
   EXPECT_EQ(complaint("extent=1"), "--policy extent=1 is invalid; valid extents of transforms: 2 to 4096");
   EXPECT_EQ(complaint("operands=none"),

@@ -232,7 +232,7 @@ TEST(Tuning, WhatMakesNoKernelAnyLongerIsIgnoredAndTold) {
   for (Case const& c :
        {Case{"stages=4", "stages=9", "stages = 9; multistage takes 3 to 5"},
         {"stages=4", "stages=3,blocks=1,stages=5,block_k=128", "needs "},
-        {"multiply=mma", "multiply=half2", "multiply half2 sums in f16"},
+        {"multiply=mma", "multiply=half2", "multiply half2 requires sums in f16"},
         {"multiply=mma", "multiply=dp4a", "multiply dp4a sums in s32"},
         {"splits=1", "splits=200",
          "200 splits for 128 steps and 1 matrices; at most one split per step and 65535 matrices"}}) {

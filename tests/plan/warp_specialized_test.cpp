@@ -123,7 +123,7 @@ TEST(WarpSpecialized, SumsInF16TakeHalfOfTheRegisters) {
   policy.warp_m = 32, policy.thread_m = 4, policy.thread_n = 64, policy.stages = 3;
   EXPECT_EQ(plan::policy_violation(policy, DataType::f16, DataType::f16, DataType::f16), "");
   EXPECT_EQ(plan::policy_violation(policy, DataType::f16, DataType::f16, DataType::f32),
-            "256 accumulators per thread; registers hold 128");
+            "256 accumulators per thread; registers hold at most 128");
   // In a cluster along k, the sums that blocks exchange take half of the shared memory.
   auto const form = plan::canonical(problem);
   auto sums_in_f32 = form;
@@ -156,7 +156,7 @@ TEST(WarpSpecialized, IllegalPoliciesAreNamed) {
   policy.block_k = 64;
   policy.warp_m = 64;
   EXPECT_EQ(plan::warpgroup_policy_violation(policy, 2),
-            "warp_m = 64; a warp of a warpgroup has 16 rows, or 32");
+            "warp_m = 64; a warp of a warpgroup has 16 or 32 rows");
   policy.warp_m = 16;
   policy.cluster_k = 3;
   EXPECT_EQ(plan::warpgroup_policy_violation(policy, 2), "cluster_k = 3; valid values: 1, 2, 4 and 8");

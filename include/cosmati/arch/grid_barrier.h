@@ -47,7 +47,7 @@ COSMATI_DEVICE void wait_for_grid(unsigned* counter, unsigned before) {
       unsigned before;
     } awaited{counter, before};
     emulator::wait(
-        "the barrier of the grid",
+        "the grid barrier",
         [](void* context) {
           Awaited const& it = *static_cast<Awaited*>(context);
           return ((it.before ^ __atomic_load_n(it.counter, __ATOMIC_ACQUIRE)) & 0x80000000u) != 0;

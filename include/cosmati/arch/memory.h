@@ -84,7 +84,7 @@ COSMATI_DEVICE Vector load_constant(void const* address) {
     asm("ld.global.nc.u16 %0, [%1];" : "=h"(word) : "l"(address));
     return __builtin_bit_cast(Vector, word);
   } else {
-    unsigned short word;  // there are no registers of a byte
+    unsigned short word;  // there are no 8-bit registers
     asm("ld.global.nc.u8 %0, [%1];" : "=h"(word) : "l"(address));
     return __builtin_bit_cast(Vector, static_cast<unsigned char>(word));
   }

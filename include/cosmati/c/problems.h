@@ -187,7 +187,7 @@ typedef enum cosmati_function {
   COSMATI_ACTIVATION_TANH = 4,        /* tanh(x) */
   COSMATI_ACTIVATION_SCALED_TANH = 5, /* alpha*tanh(beta*x); alpha 1.7159, beta 2/3 */
   COSMATI_ACTIVATION_GELU = 6,        /* x * (1 + erf(x / sqrt 2)) / 2 */
-  COSMATI_ACTIVATION_GELU_TANH = 7,   /* its approximation by tanh */
+  COSMATI_ACTIVATION_GELU_TANH = 7,   /* GELU's tanh approximation */
   COSMATI_ACTIVATION_SILU = 8         /* x * sigmoid(x) */
 } cosmati_function;
 

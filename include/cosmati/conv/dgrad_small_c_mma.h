@@ -57,8 +57,8 @@ struct DgradSmallCMma {
   CellShape const shape;
   unsigned char* filter;  // (tap, pack, lane) of the filter's fragments, 8 bytes each
 
-  // Fragments in the layout of mma's b: for channel g of dx, lane 4 * g + t holds four bytes of the depth
-  // from byte 4 * t on, and four from byte 16 + 4 * t on.
+  // Fragments in the layout of mma's b: for channel g of dx, lane 4 * g + t holds the four bytes of depth at
+  // byte 4 * t and the four at byte 16 + 4 * t.
   COSMATI_DEVICE void load_filter() const {
     auto const* const from = arch::as_global(static_cast<Element const*>(window.filter));
     int const packs = window.chunks * shape.packs, words = shape.taps() * packs * 64;

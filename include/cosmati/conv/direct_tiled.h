@@ -160,7 +160,7 @@ struct DirectTiled {
   }
 };
 
-// Stores a thread's results from pixel number `pixel` and filter `filter` on.
+// Stores a thread's results starting at pixel `pixel` and filter `filter`.
 template <class Traits>
 COSMATI_DEVICE void store_results(
     typename Traits::Params const& params, Index group, int pixel, int present_rows, int filter,

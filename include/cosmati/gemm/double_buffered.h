@@ -32,8 +32,8 @@ struct MainLoopOf<MainLoop::double_buffered, Traits> {
 
     // A condition around the loads would make the assembler move most of a step's multiplies before them and
     // expose their latency. In full tiles the last step is therefore peeled. In others, whose loads are
-    // predicated anyway, it loads a step that is never used, which halves the code; so do pairs of f16, whose
-    // code is the longest and gains nothing: they load the last step again.
+    // predicated anyway, it loads a step that is never used, which halves the code. Pairs of f16, whose code
+    // is the longest and gains nothing from peeling, load the last step again instead.
     constexpr bool whole = Traits::policy.full_tiles, pairs = Traits::policy.multiply == Multiply::half2;
     constexpr int apart = whole && !pairs ? 1 : 0;
     int stage = 0;

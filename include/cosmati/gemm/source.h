@@ -59,7 +59,7 @@ struct SourceRequirements {
       "a source must have Row row(int outer, int depth) const: a run's position in the tile");
   static_assert(
       requires(Source const source, typename Source::Step step) { step = source.step(Index{}); },
-      "a source must have Step step(Index first_depth) const: what all threads share in a step");
+      "a source must have Step step(Index first_depth) const: the values that all threads share in a step");
   static_assert(
       requires(Source const source, typename Source::Row row, typename Source::Step step,
                typename Source::Element const* address, int valid) {
@@ -104,7 +104,7 @@ struct StridedSource {
             between_0_and_width(outer_left_ - outer)};
   }
   COSMATI_DEVICE Step step(Index first_depth) const {
-    constexpr Index most = 1 << 20;  // exceeds the depths of any step; less than far
+    constexpr Index most = 1 << 20;  // larger than the depth of any step, smaller than `far`
     Index const left = depth_extent_ - first_depth;
     return {first_depth * column_stride_, left < most ? static_cast<int>(left) : static_cast<int>(most)};
   }

@@ -8,7 +8,7 @@ namespace cosmati {
 
 // relu max(x, 0); leaky_relu x < 0 ? alpha*x : x; elu x < 0 ? alpha*(exp(x) - 1) : x; sigmoid 1/(1 +
 // exp(-x)); tanh; scaled_tanh alpha*tanh(beta*x), LeCun's 1.7159 tanh(2x/3) by default; gelu x*(1 +
-// erf(x/sqrt 2))/2; gelu_tanh its approximation by tanh; silu x*sigmoid(x). NaN stays NaN.
+// erf(x/sqrt 2))/2; gelu_tanh its tanh approximation; silu x*sigmoid(x). NaN stays NaN.
 enum class ActivationFunction : unsigned char {
   relu,
   leaky_relu,

@@ -50,7 +50,7 @@ struct UnrollRecipe {
 // them (cosmati/conv/packing.h). With rows > 0 a position of the packed image holds that many rows, `place`
 // elements including padding, and the taps of a row become channels of one window.
 struct PackRecipe {
-  bool image = false, other = false;  // whether the operand with windows is packed, and the other operand
+  bool image = false, other = false;  // whether the operand with windows is packed; whether the other one is
   int rows = 0, place = 0;
   std::size_t of_image = 0, of_other = 0,
               end = 0;  // offsets in the workspace in bytes, after the product's own
@@ -171,7 +171,7 @@ struct WgradTapsRecipe {
 // single one.
 struct SlicesRecipe {
   Index images = 0;
-  std::optional<double> max_error;  // of the plans of the slices
+  std::optional<double> max_error;  // limit for the plans of the slices
   friend bool operator==(SlicesRecipe const&, SlicesRecipe const&) = default;
 };
 

@@ -48,7 +48,7 @@ COSMATI_DEVICE double erfc(double x) { return ::erfc(x); }
 COSMATI_DEVICE float coarse_normal_cdf(float x) {
   float t;
   asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(t) : "f"(fmaf(fabsf(x), 0.3f, 1.0f)));
-  // Written as in the formula of the density, so that expressions with both share the exponential.
+  // Written exactly like the normal density, so that expressions with both compute the exponential once.
   float const power = exponential(-0.5f * x * x);
   float sum = -0.07750772530606694f;
   sum = fmaf(sum, t, 0.21727066218851288f);

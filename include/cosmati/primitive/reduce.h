@@ -138,8 +138,8 @@ struct ReduceShared {
   typename Traits::Real value[results_of<Traits>][Traits::Final::inputs][Traits::threads];
 };
 
-// Processes a thread's next `unroll` runs of terms, from number i of its block's `count` on; `all`: all exist
-// and are complete.
+// Processes a thread's next `unroll` runs of terms, starting with number i of its block's `count`; `all`: all
+// exist and are complete.
 template <bool all, class Traits, int values>
 COSMATI_DEVICE void reduce_runs(PrimitiveParameters const& params, Team const& team, Place const& kept,
                                 int across_count, unsigned begin, unsigned count, unsigned i,

@@ -40,7 +40,7 @@ class OuterFragmentReader {
     for (int load = 0; load < 4; ++load) offset_[load] = offset(first_outer, arch::thread() % 32, load);
   }
 
-  // Reads the 32 bytes of depth number `pack` of tile `stage` of an array, for the rows from 64 * block on.
+  // Reads the 32 bytes of depth number `pack` of tile `stage` of an array; the rows start at 64 * block.
   COSMATI_DEVICE void read(unsigned (&to)[4], int stage, int pack, int block) const {
     constexpr int pack_bytes = 8 * Tile::row_bytes, block_bytes = 64 / Tile::box.row * Tile::box_bytes;
     unsigned char const* const from = bytes_ + stage * static_cast<int>(sizeof(Tile));

@@ -165,7 +165,7 @@ class RowNormKernel final : public HostKernel<RowNormProblem> {
     };
     Row<Real> common{};
     common.count = length_;
-    // Rows of groups have their own.
+    // With groups, each row reads its own parameters.
     if (problem_.weight.present() && !grouped_)
       common.weight = read(problem_.weight, arguments.weight, 0, parameters);
     if (problem_.bias.present() && !grouped_)

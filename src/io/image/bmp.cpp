@@ -73,10 +73,10 @@ class Decoder {
     std::size_t const data_bytes = row_bytes() * static_cast<std::size_t>(height_);
     if (data_at_ < file_header_bytes + header_bytes_ || data_at_ > file_.size() ||
         data_bytes > file_.size() - data_at_)
-      bad_file(
-          name_,
-          fmt::format("{} x {} pixels of {} bits are {} bytes starting at byte {}, but the file has {} bytes",
-                      width_, height_, bits_, data_bytes, data_at_, file_.size()));
+      bad_file(name_,
+               fmt::format(
+                   "{} x {} pixels of {} bits take {} bytes starting at byte {}, but the file has {} bytes",
+                   width_, height_, bits_, data_bytes, data_at_, file_.size()));
   }
 
   // Accepts 32 bits with masks (compression 3) if the masks equal the default layout of 32 bits; the fourth

@@ -51,7 +51,7 @@ std::string violation(Problem const& p, Device const& device, PlanOptions const&
     Index const taps = p.w.extent(2 + i);
     constexpr Index max_taps = 7, max_stride = 2;
     if (taps < 1 || taps > max_taps)
-      return fmt::format("{} taps; threads keep at least 1 and at most {} in a direction", taps, max_taps);
+      return fmt::format("{} taps; threads keep 1 to {} per direction", taps, max_taps);
     if (p.stride[i] > max_stride) return fmt::format("stride {}; at most {}", p.stride[i], max_stride);
     if (p.dilation[i] != 1 && taps > 1) return fmt::format("dilation {}; must be 1", p.dilation[i]);
   }

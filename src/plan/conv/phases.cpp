@@ -46,7 +46,7 @@ Phases phases_of(std::vector<ConvolutionForm> const& forms, ConvolutionRecipe co
 namespace {
 
 std::string together_violation(std::size_t phases, std::size_t bytes) {
-  constexpr std::size_t max_bytes = 32764;  // of a kernel's parameters, from compute capability 7.0 on
+  constexpr std::size_t max_bytes = 32764;  // of a kernel's parameters, for compute capability 7.0 and later
   constexpr std::size_t max_before = 128;   // for the parameters before the array of phases
   if (phases < 2) return "there is only one product";
   if (phases > max_phases_of_launch)

@@ -32,7 +32,7 @@ bool take_turns(SlidingLaunches const& launches);
 // "1 launch for 4 phases"; `times`: the number of repetitions.
 std::string launches_text(SlidingLaunches const& launches, Index times = 1);
 
-// The largest size of a kernel's parameters from compute capability 7.0 on.
+// The largest size of a kernel's parameters for compute capability 7.0 and later.
 inline constexpr std::size_t max_parameter_bytes = 32764;
 // The largest number of phases per launch, with parameters `Params` each.
 template <class Params>

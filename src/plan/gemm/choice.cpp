@@ -242,7 +242,7 @@ void search_policies(BestOffer<GemmProblem>& best, MainLoop main_loop, Multiply 
       finalize_recipe(recipe, k_partition, form, device);
       std::size_t const workspace = workspace_of(recipe) + widening;
       if (workspace > widening && workspace > options.max_workspace) {
-        if (&k_partition == &k_partitions.front())  // parts need more than complete tiles
+        if (&k_partition == &k_partitions.front())  // parts need more workspace than complete tiles
           best.refuse(
               fmt::format("needs {} bytes of workspace; at most {}", workspace, options.max_workspace));
         continue;

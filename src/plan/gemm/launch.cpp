@@ -27,8 +27,7 @@ ScheduleArguments schedule_of(GemmRecipe const& recipe, std::byte* workspace) {
 
 MatrixArguments matrix_arguments(MatrixForm const& form, void const* data, bool by_pointers) {
   MatrixArguments matrix;
-  void* const writable =
-      const_cast<void*>(data);  // the type is shared by operands, which are only read, and results
+  void* const writable = const_cast<void*>(data);  // operands are only read, but share the type with results
   if (by_pointers)
     matrix.pointers = static_cast<void* const*>(writable);
   else

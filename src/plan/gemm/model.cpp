@@ -52,16 +52,17 @@ bool by_tensor_cores(GemmPolicy const& policy) {
   return policy.multiply == Multiply::mma || policy.multiply == Multiply::wmma;
 }
 
-// How much slower than an H200's the tensor cores of a multiprocessor multiply by mma.sync: its losses were
-// measured, in clocks, and slower tensor cores wait less often for the same shared memory and L2 cache. Not
-// for f64, which most GPUs multiply by other units.
+// How many times slower than an H200 a multiprocessor multiplies by mma.sync. The losses below were measured
+// on an H200, in clocks; slower tensor cores wait less often for the same shared memory and L2 cache. Not for
+// f64, which most GPUs multiply by other units.
 double slowness_of_mma(GemmRecipe const& recipe, Gpu const& gpu) {
   constexpr double h200 = 1270;
   return recipe.sum == DataType::f64 ? 1 : h200 / mma_rate(gpu, recipe.sum);
 }
 
-// What a kernel loses. `wait`: clocks for the next step, relative to a block of one row and column; `reads`:
-// the share of reads from shared memory that is not hidden; `warps`: of a multiprocessor, for the full rate.
+// The losses of a kernel. `wait`: clocks for the next step, relative to a block of one row and column;
+// `reads`: the share of reads from shared memory that is not hidden; `warps`: of a multiprocessor, for the
+// full rate.
 struct Losses {
   double wait, reads, warps, launch_seconds;
   double narrow_copy;  // clocks of a copy of less than 16 bytes

@@ -118,7 +118,7 @@ void set_field(PolicyRequest& request, std::string const& name, std::string cons
                                            [&](Field const& candidate) { return name == candidate.name; });
     if (field == std::end(fields)) throw_unknown_field(name);
     request.*field->requested = number_of(
-        value, 1, 4096, fmt::format("--policy {}={}; expected integers from 1 to 4096", name, value));
+        value, 1, 4096, fmt::format("--policy {}={}; expected an integer from 1 to 4096", name, value));
   }
 }
 
@@ -309,9 +309,9 @@ std::string policy_violation(GemmPolicy const& p, DataType a, DataType b, DataTy
     return {};
   }
   if (p.multiply == Multiply::half2 && (sum != DataType::f16 || p.thread_n % 2 != 0))
-    return "multiply half2 sums in f16 (--accumulator f16), with an even thread_n";
+    return "multiply half2 requires sums in f16 (--accumulator f16) and an even thread_n";
   if (p.multiply != Multiply::half2 && sum == DataType::f16)
-    return "sums in f16 are for multiply half2, mma and wmma";
+    return "sums in f16 require multiply half2, mma or wmma";
   if (p.multiply == Multiply::dp4a && sum != DataType::s32) return "multiply dp4a sums in s32";
   return {};
 }

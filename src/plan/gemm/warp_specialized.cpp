@@ -208,7 +208,7 @@ std::string warpgroup_policy_violation(GemmPolicy const& p, int element_bytes, D
     return fmt::format("block_k = {} is not {}: a step of warp_specialized is {} bytes deep", p.block_k,
                        step_bytes / element_bytes, step_bytes);
   if (p.warp_m != 16 && p.warp_m != 32)
-    return fmt::format("warp_m = {}; a warp of a warpgroup has 16 rows, or 32", p.warp_m);
+    return fmt::format("warp_m = {}; a warp of a warpgroup has 16 or 32 rows", p.warp_m);
   if (p.thread_m * 8 != p.warp_m || p.thread_n * 4 != p.warp_n)
     return fmt::format(
         "multiply wgmma needs thread_m = warp_m / 8 and thread_n = warp_n / 4; the warp tile is {}x{}, the "
@@ -231,7 +231,8 @@ std::string warpgroup_policy_violation(GemmPolicy const& p, int element_bytes, D
   // Two sums in f16 share a register.
   int const max_sums = (groups == 3 ? 96 : 128) * (sum == DataType::f16 ? 2 : 1);
   if (p.thread_m * p.thread_n > max_sums)
-    return fmt::format("{} accumulators per thread; registers hold {}", p.thread_m * p.thread_n, max_sums);
+    return fmt::format("{} accumulators per thread; registers hold at most {}", p.thread_m * p.thread_n,
+                       max_sums);
   if (p.stages < 2 || p.stages > 16)
     return fmt::format("stages = {}; valid values for warp_specialized: 2 to 16", p.stages);
   if (p.cluster_m * p.cluster_n > max_cluster_blocks || p.block_n % (8 * p.cluster_m) != 0 ||

@@ -16,7 +16,7 @@ program::KernelSpec fused_kernel(FusedPlan const& plan);
 // The kernel's argument as C++.
 std::string fused_traits(FusedNetwork const& network);
 
-// The most blocks of the grid, if each multiprocessor has `resident` of them.
+// The maximum number of blocks in the grid if each multiprocessor runs `resident` of them.
 int fused_blocks(FusedPlan const& plan, int resident);
 
 }  // namespace cosmati::plan

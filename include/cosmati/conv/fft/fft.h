@@ -1,7 +1,7 @@
-// The kernels of the convolution by Fourier transforms (Mathieu, Henaff and LeCun 2014). The transforms are a
-// library's, and the batch of matrix products is computed by gemm/; these kernels copy tensors into planes,
-// planes into the product's factors, its sums into planes, and planes into results. Each of them moves tiles
-// of fft_side planes by fft_side positions; grid: (chunk.tiles * ceil(planes / fft_side)); block:
+// The kernels of the convolution by Fourier transforms (Mathieu, Henaff and LeCun 2014). The transforms come
+// from a library, and the batch of matrix products is computed by gemm/; these kernels copy tensors into
+// planes, planes into the product's factors, its sums into planes, and planes into results. Each of them
+// moves tiles of fft_side planes by fft_side positions; grid: (chunk.tiles * ceil(planes / fft_side)); block:
 // fft_threads; dynamic shared memory: the traits' SharedStorage.
 #pragma once
 #include "cosmati/arch/arithmetic.h"

@@ -13,7 +13,8 @@ std::string violates_pooling(PoolingProblem const& p, Device const& device) {
            "; both must be f32 or bf16";
   if (p.x.type == DataType::bf16 && !device.avx512) return "bf16 needs AVX-512, which this processor lacks";
   if (p.mode == PoolingMode::max)
-    return "the mode is max: oneDNN's drops NaN and numbers its indices differently; it must be average";
+    return "the mode is max; it must be average, since oneDNN's maximum drops NaN and numbers its indices "
+           "differently";
   if (p.x.type == DataType::bf16 && p.direction == Direction::backward)
     return "dx is bf16, in which oneDNN would round each partial sum; it must be f32";
   return {};

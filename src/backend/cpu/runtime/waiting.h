@@ -5,8 +5,8 @@
 namespace cosmati::cpu {
 
 // Returns whether other processes run on at least an eighth of the processors, according to the text of
-// /proc/stat, in which this process counts as running. Threads that spin while waiting then keep processors
-// from them and from us.
+// /proc/stat, in which this process counts as running. Threads that spin while waiting then take processor
+// time from them and from this process.
 bool processors_are_shared(std::string_view proc_stat, int processors);
 
 // The same for this machine at this moment; false if there is no /proc/stat.

@@ -47,8 +47,8 @@ std::optional<std::string> Async::left_over() const {
     for (TileStore const& store : thread->async.stores)
       if (store.bytes.empty())
         return fmt::format(
-            "ends while a box that thread {} stores is still read from byte {} of shared memory; "
-            "it {}",
+            "ends while a box stored by thread {} is still being read from byte {} of shared memory; "
+            "the thread {}",
             thread->index, store.from,
             store.group < thread->async.store_groups ? "did not wait (wait_stores_read())"
                                                      : "did not close the group (commit_stores())");

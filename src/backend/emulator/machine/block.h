@@ -54,7 +54,7 @@ struct Thread {
   State state = State::finished;
   bool idle = false;                // its last turn made no progress
   char arrival = 0, departure = 0;  // synchronization objects for ThreadSanitizer
-  char const* what = "";            // the barrier, collective or wait at which it is
+  char const* what = "";            // the barrier, collective or wait that it has reached
   unsigned mask = 0;                // of the collective
   // Returns the text of what it waits for, from the following numbers, if `what` is not sufficient.
   std::string (*tell)(Thread const&) = nullptr;

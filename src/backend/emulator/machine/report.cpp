@@ -64,7 +64,7 @@ std::string describe_threads(Block const& block) {
 }
 
 // Describes a lane that a collective waits for and that is not just polling: "warp 1: shuffle with mask
-// 0xffffffff misses lane 5 (thread 37)".
+// 0xffffffff is missing lane 5 (thread 37)".
 std::string describe_missing_lane(Block const& block) {
   int const warps = (block.work().threads + warp_size - 1) / warp_size;
   for (int warp = 0; warp < warps; ++warp)
@@ -74,8 +74,8 @@ std::string describe_missing_lane(Block const& block) {
         if (((meeting.mask & ~meeting.arrived) >> lane & 1U) == 0) continue;
         Thread const& thread = block.thread(warp * warp_size + lane);
         if (thread.state == State::polling) continue;
-        return fmt::format("warp {}: {} with mask 0x{:08x} misses lane {} (thread {})", warp, meeting.name,
-                           meeting.mask, lane, thread.index);
+        return fmt::format("warp {}: {} with mask 0x{:08x} is missing lane {} (thread {})", warp,
+                           meeting.name, meeting.mask, lane, thread.index);
       }
   return {};
 }
@@ -144,7 +144,7 @@ std::string describe(Thread const& thread) {
 
 std::string describe_damage(SharedMemory const& memory) {
   std::ptrdiff_t const at = memory.damage().value_or(0);
-  return fmt::format("wrote outside shared memory: byte {} is changed, the launch has {} bytes", at,
+  return fmt::format("wrote outside shared memory: byte {} has changed; the launch has {} bytes", at,
                      memory.size());
 }
 

@@ -17,7 +17,7 @@ constexpr int max_arrivals = (1 << 20) - 1, max_bytes = max_arrivals;
 std::string tell(Thread const& thread) {
   Async const& async = *thread.block.async();
   TransactionBarrier const& barrier = async.barriers[static_cast<std::size_t>(thread.waits_for)];
-  return fmt::format("parity {} of the barrier at byte {}, whose phase {} misses {}", thread.detail,
+  return fmt::format("parity {} of the barrier at byte {}, whose phase {} is missing {}", thread.detail,
                      barrier.offset, barrier.phase, async.missing(barrier));
 }
 
@@ -81,8 +81,8 @@ std::string Async::missing(TransactionBarrier const& barrier) const {
   if (arrivals_left > 0) text = fmt::format("{} of {} arrivals", arrivals_left, barrier.arrivals);
   if (bytes > 0) text += fmt::format("{}{} bytes that no copy delivers", text.empty() ? "" : " and ", bytes);
   if (bytes < 0)
-    text +=
-        fmt::format("{}an expectation of {} bytes that copies deliver", text.empty() ? "" : " and ", -bytes);
+    text += fmt::format("{}an arrive_expecting() for {} bytes that copies deliver",
+                        text.empty() ? "" : " and ", -bytes);
   return text.empty() ? "nothing" : text;
 }
 
@@ -132,7 +132,7 @@ void arrive_at_barrier(void* address, int rank, int bytes) {
     return thread.block.fail(
         thread,
         fmt::format("arrives at the barrier at byte {} of shared memory, though all {} arrivals of its "
-                    "phase {} have been made; it misses {}",
+                    "phase {} have been made; it is missing {}",
                     barrier->offset, barrier->arrivals, barrier->phase, async.missing(*barrier)));
   if (bytes < 0 || barrier->bytes + bytes > max_bytes)
     return thread.block.fail(

@@ -20,8 +20,8 @@ Offer<ConvolutionProblem> fft(ConvolutionProblem const& problem, Device const& d
 // of `positions`, computed in `real` from factors of type `factor`.
 double fft_error(DataType real, DataType factor, Index depth, Index positions);
 
-// One product of a problem. The image's side has the result's pixels: (images of) tiles, or for the filter
-// gradient input channels; the tensor with which it is correlated has the other index of the result.
+// One product of a problem. The image provides one index of the result: tiles of images or, for the filter
+// gradient, input channels. The tensor that it is correlated with provides the other one.
 struct FftForm {
   ConvolutionForm form;
   WindowAxis rows, columns;  // taps in ascending order

@@ -295,7 +295,7 @@ class RecipeSearch {
     }
   }
 
-  WgradDirectRecipe const& best() const { return best_; }  // without shared_bytes: there is none
+  WgradDirectRecipe const& best() const { return best_; }  // shared_bytes = 0: no recipe was found
   double seconds() const { return seconds_; }
   Index groups() const { return std::max<Index>(1, gradient_.form.groups); }
 

@@ -56,8 +56,8 @@ std::string violation(Problem const& p, Device const& device, PlanOptions const&
   if (device.backend == Backend::emulator && p.x.type != DataType::f16)
     return fmt::format("the emulator has this kernel for f16, not for {}", name_of(p.x.type));
   for (int i : {0, 1}) {
-    if (p.stride[i] > 2) return fmt::format("a stride of {}; it supports 1 and 2", p.stride[i]);
-    if (p.dilation[i] > 16) return fmt::format("a dilation of {}; it supports at most 16", p.dilation[i]);
+    if (p.stride[i] > 2) return fmt::format("a stride of {}; supported: 1 and 2", p.stride[i]);
+    if (p.dilation[i] > 16) return fmt::format("a dilation of {}; supported: at most 16", p.dilation[i]);
   }
   if (p.stride[1] > p.x.extent(3)) return "x has one column, and the stride is 2";
   if (std::string sentence = tensor_violation("x", p.x); !sentence.empty()) return sentence;
@@ -179,7 +179,7 @@ class ShapeSearch {
     double const copies = static_cast<double>(shape.copied_bytes()) / wgrad_taps_line * clocks_of_line +
                           shape.images * (shape.down + shape.phases() * shape.image_rows()) * clocks_of_row;
     // Few stages leave little time for copies; boxes of few columns and two phases are copied slowly; where
-    // rows are alone, the compiler waits for products.
+    // rows are multiplied one at a time, the compiler waits for products.
     constexpr double waits[] = {1.25, 1.05, 1.01, 1};
     double const step = waits[std::min(shape.stages, 5) - 2] * (shape.across == 8 ? 1.05 : 1) *
                             (shape.phases() == 2 ? 1.45 : 1) * (shape.has_odd_rows ? 1.2 : 1) *
@@ -233,8 +233,8 @@ LeadingPadding leading_padding(Problem const& problem, WgradTapsShape const& sha
     for (Index output = outputs; output < last_chunk + shape.across; ++output)
       trailing = trailing && !exists(tap, output);
     if (trailing) continue;
-    // Instead of those after the row, the zeros before it are read: they must pair with padding at the end of
-    // the row of x before.
+    // The zeros before the row are read instead of those after it. They must pair with the padding at the end
+    // of the previous row of x.
     Index const first_tap = tap / shape.columns.taps * shape.columns.taps;
     Index const first = floor_divided(left + first_tap * dilation),
                 own = floor_divided(left + tap * dilation);

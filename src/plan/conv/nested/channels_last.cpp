@@ -1,4 +1,4 @@
-// Plans and runs the copies of a convolution's operands, and the convolution of the copies.
+// Plans and runs copies of a convolution's operands, and the convolution that reads them.
 #include "src/plan/conv/nested/channels_last.h"
 
 #include <fmt/format.h>
@@ -67,7 +67,7 @@ Problem copied_problem(Problem problem, std::vector<Copy> const& copies) {
   return problem;
 }
 
-// The options of the convolution of the copies.
+// The options for planning the convolution that reads the copies.
 PlanOptions options_of(Plan<Problem> const& plan, std::vector<Copy> const& copies) {
   return options_within(plan.workspace_bytes - plan.recipe.bias_bytes - bytes_of(copies),
                         std::get<SlicesRecipe>(plan.recipe.own).max_error, plan.batch_invariant);
@@ -89,7 +89,7 @@ std::string violation(Problem const& p, Device const& device, PlanOptions const&
   TensorDescription const& other = p.direction == ConvolutionDirection::filter ? p.y : p.w;
   bool const requested = options.kernel == own_name;
   if (!requested && features_of(device.gpu).wgmma)
-    return "warp_specialized packs operands for itself on " + device.gpu.name;
+    return "warp_specialized packs its operands itself on " + device.gpu.name;
   if (!mma_takes(image.type, other.type, accumulator_type(image.type, other.type)))
     return fmt::format("tensor cores do not multiply {} by {}", name_of(image.type), name_of(other.type));
   if (std::string sentence = mma_device_violation(image.type, device.gpu); !sentence.empty()) return sentence;

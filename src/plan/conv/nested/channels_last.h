@@ -12,10 +12,10 @@ namespace cosmati::plan {
 Offer<ConvolutionProblem> channels_last(ConvolutionProblem const& problem, Device const& device,
                                         PlanOptions const& options);
 
-// Copies the operands into the workspace, then runs the plan of the convolution of the copies.
+// Copies the operands into the workspace, then runs the convolution that reads the copies.
 std::unique_ptr<Kernel<ConvolutionProblem>> prepare_channels_last(Plan<ConvolutionProblem> const& plan);
 
-// The plan of the convolution of the copies, and those of the copies.
+// The plan of the convolution that reads the copies, and the plans of the copies.
 Plan<ConvolutionProblem> plan_of_copied(Plan<ConvolutionProblem> const& plan);
 std::vector<Plan<TransformProblem>> plans_of_copies(Plan<ConvolutionProblem> const& plan);
 

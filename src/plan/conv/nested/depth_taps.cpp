@@ -146,7 +146,7 @@ Offer<Problem> depth_taps(Problem const& problem, Device const& device, PlanOpti
   if (!offer.refusal.empty()) return offer;
   PlaneDivision const division = division_of(problem, options.batch_invariant);
   if (division.parts.size() > max_parts) {
-    offer.refusal = fmt::format("needs {} convolutions of planes that differ; at most {}",
+    offer.refusal = fmt::format("needs {} different convolutions of planes; at most {}",
                                 division.parts.size(), max_parts);
     return offer;
   }

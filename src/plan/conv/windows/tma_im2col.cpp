@@ -149,7 +149,8 @@ Along along_of_filter(Problem const& p) {
 
 std::string problem_kind_violation(Problem const& p, Gpu const& gpu) {
   if (std::string sentence = wgmma_device_violation(gpu); !sentence.empty()) return sentence;
-  if (p.groups != 1) return fmt::format("{} groups; windows loaded by TMA have all channels", p.groups);
+  if (p.groups != 1)
+    return fmt::format("{} groups; expected 1, since TMA windows cover all channels", p.groups);
   TensorDescription const &image = image_of(p), &other = other_of(p);
   DataType const sum = accumulator_type(image.type, other.type);
   if (!wgmma_takes(image.type, other.type, sum))
@@ -192,7 +193,7 @@ void set_filter(WindowProduct& made, TensorDescription const& w, int row, int li
   made.filter.base = form.b.base;
 }
 
-// Sets dy as an M-major matrix of pixels by channels, which is a of the product; returns why this is
+// Sets dy, operand a of the product, as an M-major matrix of pixels by channels; returns why this is
 // impossible.
 std::string set_gradient(WindowProduct& made, TensorDescription const& dy) {
   IndexStrides const& pixels = made.form.a.arguments.depth;

@@ -46,7 +46,7 @@ struct WindowProducts {
   Along along_of_a = Along::k, along_of_b = Along::k;
   double operand_bytes = 0;  // bytes of both operands, each counted once
 };
-// The products over the operands after `packing`.
+// The products of the operands after `packing`.
 WindowProducts window_products(ConvolutionProblem const& problem, Gpu const& gpu,
                                PackRecipe const& packing = {});
 
