@@ -1,6 +1,6 @@
 """Host time of repeated calls from Python, in microseconds: JSON Lines on stdout, the median of 9 times CALLS calls.
 
-usage: PYTHON bench/python_calls.py [CALLS]     CALLS (default: 2000). PYTHON: one with the package cosmati; PyTorch's calls are measured where it is, on a GPU where it sees one
+usage: PYTHON bench/python_calls.py [CALLS]     CALLS (default: 2000). PYTHON: one with the package cosmati; PyTorch's calls are measured if it is installed, on a GPU if it finds one
 A product on a GPU is enqueued: its time is not part of a call as long as the GPU keeps up with the host, as it does up to 64 x 64.
 """
 import importlib

@@ -29,7 +29,7 @@ HEAD = """# Performance
 
 Written by `bench/report.py` from `bench/results/`; do not edit. There is one section per machine. `make figures` measures the figures of a CPU again
 (comparisons with PyTorch need `TORCH_PYTHON=/path/to/a/python/that/has/it`), `bench/gpu/figures.sh` those of a GPU; the
-last column has the command for each figure alone (`cosmati` is `build/release/bin/cosmati`). [measuring.md](measuring.md) explains the numbers. Ratios (x) are medians over pairs of slices: with ≥,
+last column has the command that measures each figure (`cosmati` is `build/release/bin/cosmati`). [measuring.md](measuring.md) explains the numbers. Ratios (x) are medians over pairs of slices: with ≥,
 our speed relative to the peer's; with ≤, our time relative to that of the plain product. Samples and seeds are given as minimum to maximum (count).
 
 A figure is *stale* if the code on which it was measured has changed since, or is not recorded. Withdrawn figures were measured against cuDNN's

@@ -23,7 +23,8 @@ ENDINGS = (".h", ".hpp", ".c", ".cpp", ".cmake", ".txt", ".html", ".in")
 CPP = re.compile(r'(R"(\w*)\(.*?\)\2"|"(?:\\.|[^"\\\n])*"|(?<!\w)\'(?:\\.|[^\'\\\n])*\')|//[^\n]*|/\*.*?\*/|\s+', re.DOTALL)
 CMAKE = re.compile(r'("(?:\\.|[^"\\])*")|#[^\n]*|\s+', re.DOTALL)
 
-VERSION = re.compile(r"^(project\(cosmati VERSION )[0-9.]+", re.MULTILINE)  # a release changes no code: each counts as the first
+# A release changes no code, so the version does not count.
+VERSION = re.compile(r"^(project\(cosmati VERSION )[0-9.]+", re.MULTILINE)
 
 
 def code_of(path):

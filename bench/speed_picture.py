@@ -1,4 +1,4 @@
-"""Draws our speed to that of other libraries: a dot for each figure, on a logarithmic axis; used by bench/report.py."""
+"""Draws our speed relative to that of other libraries: a dot for each figure, on a logarithmic axis; used by bench/report.py."""
 import html
 import math
 

@@ -196,7 +196,7 @@ def check_lengths():
         if lines > 500:
             yield f"{path}: {lines} lines; at most 500"
         if path.endswith(CODE) and not read(path).lstrip().startswith(("//", "/*")):
-            yield f"{path}: does not begin with a comment that says what it is"
+            yield f"{path}: does not begin with a comment that describes it"
     folders = collections.Counter(os.path.dirname(path) for path in files(("",)))
     yield from (f"{folder}: {count} files side by side; at most 40" for folder, count in folders.items() if count > 40)
 

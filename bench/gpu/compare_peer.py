@@ -68,7 +68,7 @@ def main():
     interfaces = collections.Counter(line["peer_interface"] for _, line, _ in everything)
     print(f"\n{len(everything)} problems; the peer took " + ", ".join(f"{name} {count} times" for name, count in interfaces.most_common()))
     median = statistics.median(entry[0] for entry in everything)
-    print(f"over all: median {median:.3f}, slowest {max(entry[0] for entry in everything):.3f}")
+    print(f"overall: median {median:.3f}, slowest {max(entry[0] for entry in everything):.3f}")
     for problem in problems[:20]:
         print("  " + problem)
     return 1 if bad else 0

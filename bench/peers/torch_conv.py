@@ -23,7 +23,7 @@ def call_of(label):
     """Returns a function without arguments that computes the problem."""
     match = LABEL.match(label)
     if not match:
-        raise SystemExit(f"torch_conv.py: {label!r} is no convolution of nchw or nhwc images")
+        raise SystemExit(f"torch_conv.py: {label!r} is not a convolution of nchw or nhwc images")
     p = {key: int(value) for key, value in match.groupdict(default=1).items() if key not in ("direction", "format")}
     order = torch.channels_last if match["format"] == "nhwc" else torch.contiguous_format
     stride, dilation, groups = (p["u"], p["v"]), (p["dy"], p["dx"]), p["groups"]
@@ -36,7 +36,7 @@ def call_of(label):
         pads = (p["left"], p["right"], p["top"], p["bottom"])
         return lambda: F.conv2d(F.pad(x, pads), filters, None, stride, 0, dilation, groups)
     if match["direction"] not in ("data", "transposed"):
-        raise SystemExit(f"torch_conv.py: {label!r}: a filter's gradient is not compared")
+        raise SystemExit(f"torch_conv.py: {label!r}: filter gradients are not supported")
     extent = lambda size, pads, taps, step, apart: (size + pads - apart * (taps - 1) - 1) // step + 1
     rows = extent(p["h"], p["top"] + p["bottom"], p["r"], p["u"], p["dy"])
     columns = extent(p["w"], p["left"] + p["right"], p["s"], p["v"], p["dx"])

@@ -270,7 +270,7 @@ class Session {
     auto const [at, is_new] = all_peaks.try_emplace(device.gpu.ordinal, device.gpu);
     gpu_peaks_ = &at->second;
     if (is_new) {
-      // About 30 ms of work wake the device and find its highest clock before anything heats it.
+      // About 30 ms of work wake the device and measure its highest clock before it heats up.
       for (int i = 0; i < 300; ++i) (void)gpu_peaks_->clock_share();
       (void)gpu_peaks_->peak(cuda::Peak::fma_f32);
     }

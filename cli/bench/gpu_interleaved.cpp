@@ -40,7 +40,7 @@ struct Participant {
 struct Rival {
   std::string name;
   std::unique_ptr<GpuPeer> library;
-  std::vector<PeerTrial> trials = {};  // trials of its algorithms, by number
+  std::vector<PeerTrial> trials = {};  // the trial of each algorithm, by its number
   int tried = 0, best = 0, named_first = 0;
   Participant fastest = {}, first = {};
   std::unique_ptr<TorchPeer> torch = {};  // instead of a library

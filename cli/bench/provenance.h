@@ -7,8 +7,8 @@
 
 namespace cosmati::cli {
 
-// jit::digest_of() the kernels that the plan for `device` runs, with the text of the plan; empty if no
-// run-time compiler makes them.
+// jit::digest_of() of the kernels that the plan for `device` runs, and of the plan's text; empty if they are
+// not compiled at run time.
 std::string kernel_digest(Task const& task, Device const& device, PlanOptions const& options);
 
 // The command being executed, quoted for a shell, without options that specify where results go or for which

@@ -20,8 +20,8 @@ class Table {
 // All printed text goes through printable_text(), since names and texts may come from files.
 void print_line(std::string const& line);  // to stdout, followed by a newline
 void print_text(std::string const& text);  // to stdout
-// `path` will be written: if it is the pipe or file that stdout is (/dev/stdout), tables and messages go to
-// stderr from now on.
+// Call before `path` is written: if stdout refers to the same pipe or file (/dev/stdout), tables and messages
+// go to stderr from now on.
 void keep_stdout_for(std::string const& path);
 void print_warning(std::string const& text);   // to stderr: "cosmati: warning: ..."
 void print_failure(std::string const& text);   // to stderr: "cosmati: ..."

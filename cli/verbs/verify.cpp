@@ -18,10 +18,11 @@ void add_options(CLI::App& command, VerifyRequest& request) {
       .once()
       .flag("--integers", request.small_integers,
             "data from -3 to 3: if sums are exact, results must be bit-identical")
-      .text("--data", request.data, "NAME",
-            "normal, hard or mixed: normal numbers; mixed magnitudes, one huge element, denormals, NaN and "
-            "infinities, constant rows, exact cancellation; a third of the problems hard (default: mixed for "
-            "random problems, normal for sizes and suites)")
+      .text(
+          "--data", request.data, "NAME",
+          "normal: normally distributed; hard: mixed magnitudes, one huge element, denormals, NaN and "
+          "infinities, constant rows or exact cancellation; mixed: hard for a third of the problems (default: "
+          "mixed for random problems, normal for sizes and suites)")
       .once()
       .flag("--gaps", request.gaps, "gaps between rows, planes and images, as in views of larger arrays")
       .integer("--misalign", request.misalignment,

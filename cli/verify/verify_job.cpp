@@ -106,7 +106,7 @@ class Session {
 };
 
 // Chooses which problems have hard data, and of which kind, from a separate random stream, so that the
-// problems are the same as without.
+// problems themselves do not change.
 class HardDraws {
  public:
   HardDraws(VerifyRequest const& request, std::string const& unless_given)

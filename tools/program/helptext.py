@@ -87,7 +87,8 @@ def read(program):
     verbs = []
     for verb in (page for page in pages if len(page.words) == 1):
         subjects = [page for page in pages if len(page.words) == 2 and page.words[0] == verb.words[0]]
-        # A subject without execution (bench table, which reads rows of others) shares nothing.
+        # A subject without the group Execution (bench table, whose rows are other commands) shares no
+        # options.
         everywhere = [{(title, entry) for title, entries in page.groups.items() for entry in entries} for page in subjects if "Execution" in page.groups]
         common = set.intersection(*everywhere) if len(everywhere) > 1 else set()
         shared, own = dict(verb.groups), []

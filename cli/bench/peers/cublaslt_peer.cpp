@@ -42,7 +42,7 @@ std::string fp8_violation(PeerProblem const& problem, DataType b) {
     return std::string("cuBLASLt stores products of ") + quoted_types(a, b) +
            " as f32, f16, bf16, e4m3, and e5m2 where a factor is e5m2, not as " + name_of(d);
   if (narrow && problem.beta != 0)
-    return std::string("cuBLASLt does not support c of type ") + name_of(d) + "; --d-type bf16, or beta 0";
+    return std::string("cuBLASLt does not support c of type ") + name_of(d) + "; use --d-type bf16 or beta 0";
   return {};
 }
 

@@ -207,7 +207,7 @@ std::string CudnnGraph::Plans::reason() const {
   auto const add = [&text](int count, std::string const& what) {
     if (count > 0) text += (text.empty() ? "" : ", ") + std::to_string(count) + ' ' + what;
   };
-  add(other_numerics, "plans round more than the type");
+  add(other_numerics, "plans round more than the type allows");
   add(too_large, "plans need too much workspace");
   add(refused, "plans are rejected");
   if (!last_failure.empty()) text += (text.empty() ? "" : ", ") + last_failure;
@@ -252,7 +252,7 @@ void CudnnGraph::add_plans(HeuristicMode mode, std::size_t max_bytes, std::size_
       name = name_of_engine(configuration, engines.front());
       if (!seen.insert(name).second) continue;  // an earlier mode offered it
       if (!allows(engines.front())) {
-        leave_out(result.other_numerics, "it rounds more than the type");
+        leave_out(result.other_numerics, "it rounds more than the type allows");
         continue;
       }
       CudnnObject plan(ObjectKind::execution_plan);
