@@ -130,7 +130,8 @@ class Parser {
     }
     advance();
     int const right = sum();
-    if (comparison() != std::end(comparisons)) fail_here("comparisons do not chain; write (a < b) * (b < c)");
+    if (comparison() != std::end(comparisons))
+      fail_here("comparisons cannot be chained; write (a < b) * (b < c)");
     return builder_.make(found_comparison->second, {left, right, -1});
   }
 

@@ -39,7 +39,7 @@ struct VectorCode {
   static constexpr int block = 1024 / static_cast<int>(sizeof(Real));  // elements per register
 
   std::vector<Instruction> instructions;
-  std::vector<Real> constants;  // each lane_width times
+  std::vector<Real> constants;  // each repeated lane_width times
   int first_scalar = 2;
   int first_operand = 0;
   int first_constant = 0;

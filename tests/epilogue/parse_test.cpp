@@ -155,7 +155,7 @@ TEST(EpilogueParse, MessagesPointAtTheColumn) {
       {"max(acc, )", "expected a value, found ')'\n  max(acc, )\n           ^"},
       {"relu", "'relu' is a function; write relu(x)\n  relu\n  ^"},
       {"acc(1)", "'acc' is a value, not a function\n  acc(1)\n  ^"},
-      {"a < b < d", "comparisons do not chain; write (a < b) * (b < c)\n  a < b < d\n        ^"},
+      {"a < b < d", "comparisons cannot be chained; write (a < b) * (b < c)\n  a < b < d\n        ^"},
       {"acc = 1", "'=' belongs to `let` statements; the comparison is '=='\n  acc = 1\n      ^"},
       {"acc ^ 2", "'^' is not supported; use pow(x, y)\n  acc ^ 2\n      ^"},
       {"acc ! c", "unexpected character '!'\n  acc ! c\n      ^"},
