@@ -1,4 +1,5 @@
 """Convolutions and pooling of images (N, C, H, W) and volumes (N, C, D, H, W) with any strides."""
+import functools
 import operator
 
 from . import _native
@@ -59,6 +60,15 @@ class Geometry:
         return extents(sizes, window, self.stride, self.padding, self.dilation, ceil_mode)
 
 
+@functools.lru_cache(1024)
+def kept_geometry(dimensions, stride, padding, dilation):
+    return Geometry(dimensions, stride, padding, dilation)
+
+
+def geometry_of(dimensions, *geometry):
+    return kept_geometry(dimensions, *(tuple(one) if isinstance(one, list) else one for one in geometry))
+
+
 def with_bias(bias, epilogue, operands):
     """Returns the epilogue and its operands, with the bias as an operand."""
     if bias is None:
@@ -77,7 +87,7 @@ def run(fields, y, shape, like, epilogue, operands, mode, argument="y"):
 
 
 def forward(mode, x, w, bias, stride, padding, dilation, groups, epilogue, out, operands, dimensions=2):
-    geometry = Geometry(dimensions, stride, padding, dilation)
+    geometry = geometry_of(dimensions, stride, padding, dilation)
     fields = {"direction": FORWARD, "x": x, "w": w, "groups": groups, **geometry.fields}
     n, _, *sizes = image_shape(x, "x", dimensions)
     k, _, *window = image_shape(w, "w", dimensions)
@@ -86,7 +96,7 @@ def forward(mode, x, w, bias, stride, padding, dilation, groups, epilogue, out, 
 
 
 def transposed(x, w, bias, stride, padding, output_padding, groups, dilation, epilogue, out, operands, dimensions):
-    geometry = Geometry(dimensions, stride, padding, dilation)
+    geometry = geometry_of(dimensions, stride, padding, dilation)
     fields = {"direction": TRANSPOSED, "x": x, "w": w, "groups": groups, **geometry.fields}
     n, _, *sizes = image_shape(x, "x", dimensions)
     _, k, *window = image_shape(w, "w", dimensions)
@@ -101,12 +111,12 @@ def transposed(x, w, bias, stride, padding, output_padding, groups, dilation, ep
 
 
 def input_grad(input_size, w, dy, stride, padding, dilation, groups, epilogue, out, operands, dimensions):
-    fields = {"direction": DATA, "w": w, "y:dy": dy, "groups": groups, **Geometry(dimensions, stride, padding, dilation).fields}
+    fields = {"direction": DATA, "w": w, "y:dy": dy, "groups": groups, **geometry_of(dimensions, stride, padding, dilation).fields}
     return run(fields, out, tuple(input_size), dy, epilogue, operands, None, "=x:dx")
 
 
 def weight_grad(x, weight_size, dy, stride, padding, dilation, groups, out, dimensions):
-    fields = {"direction": FILTER, "x": x, "y:dy": dy, "groups": groups, **Geometry(dimensions, stride, padding, dilation).fields}
+    fields = {"direction": FILTER, "x": x, "y:dy": dy, "groups": groups, **geometry_of(dimensions, stride, padding, dilation).fields}
     return run(fields, out, tuple(weight_size), x, None, {}, None, "=w:dw")
 
 
@@ -237,7 +247,7 @@ def conv2d_weight_grad(x, weight_size, dy, stride=1, padding=0, dilation=1, grou
 
 def pool(mode, x, kernel_size, stride, padding, dilation, ceil_mode, return_indices, out, dimensions=2):
     window = numbers(kernel_size, "kernel_size", dimensions)
-    geometry = Geometry(dimensions, kernel_size if stride is None else stride, padding, dilation)
+    geometry = geometry_of(dimensions, kernel_size if stride is None else stride, padding, dilation)
     fields = {"mode": mode, "window": window[-2:], "x": x, **geometry.fields}
     if dimensions == 3:
         fields["depth_window"] = window[0]

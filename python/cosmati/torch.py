@@ -55,27 +55,48 @@ def reaches_device(keys):
     return after in (torch._C.DispatchKey.CPU, torch._C.DispatchKey.CUDA)
 
 
-class DirectLibrary(torch.library.Library):
-    """A library whose autograd kernels compute directly, without Python's interpreter, if there is nothing to record and nothing
-    else between autograd and the device: no mode, no functionalization, no functorch transform. PyTorch's own kernel would call
-    the dispatcher again. `compute` is None for products."""
-
-    def __init__(self, compute):
-        super().__init__("cosmati", "FRAGMENT")
-        self.compute = compute
-
-    def impl(self, name, function, key="", **named_arguments):
-        if key == "Autograd":
-            function = _native.direct_kernel(function, reaches_device, self.compute)
-        super().impl(name, function, key, **named_arguments)
-
-
-LIBRARIES = []  # kernels live as long as their library
-
-
 def differentiable(name, compute, backward, context):
-    LIBRARIES.append(DirectLibrary(compute))
-    torch.library.register_autograd("cosmati::" + name, backward, setup_context=context, lib=LIBRARIES[-1])
+    """Registers the autograd kernel of an operator: as torch.library.register_autograd does, with less to do for a call. `compute`
+    is None for products, which the extension computes itself. context(ctx, inputs, output) keeps what backward(ctx, *gradients) needs;
+    backward returns a gradient for each input, and a list of them for a list of tensors."""
+    operator = getattr(torch.ops.cosmati, name).default
+    arguments = operator._schema.arguments
+    defaults = [one.default_value for one in arguments]
+    lists = [i for i, one in enumerate(arguments) if str(one.type) == "List[Tensor]"]
+    at = lists[0] if lists else len(arguments)
+
+    def below(keys, *inputs):
+        with torch._C._AutoDispatchBelowAutograd():
+            return operator.redispatch(keys & torch._C._after_autograd_keyset, *inputs)
+
+    class Recorded(torch.autograd.Function):
+        """Its arguments are those of the operator, with the tensors of the list at the end, and the key set, or None if the next key
+        is that of a device."""
+
+        @staticmethod
+        def forward(ctx, *given):
+            *inputs, keys = given
+            if lists:
+                inputs = *inputs[:at], inputs[len(arguments) - 1:], *inputs[at:len(arguments) - 1]
+            output = (compute or _native.torch_gemm)(*inputs) if keys is None else below(keys, *inputs)
+            context(ctx, inputs, output)
+            return output
+
+        @staticmethod
+        def backward(ctx, *gradients):
+            found = backward(ctx, *gradients)
+            return *found[:at], *found[at + 1:], *(found[at] if lists else ()), None
+
+    def record(keys, *inputs):
+        inputs = *inputs, *defaults[len(inputs):]
+        if lists:
+            inputs = *inputs[:at], *inputs[at + 1:], *inputs[at]
+        return Recorded.apply(*inputs, keys)
+
+    LIBRARY.impl(name, _native.direct_kernel(record, below, reaches_device, compute), "Autograd", with_keyset=True)
+
+
+LIBRARY = torch.library.Library("cosmati", "FRAGMENT")  # kernels live as long as it does
 
 
 def casts_under_autocast(name):
@@ -90,7 +111,7 @@ def casts_under_autocast(name):
                 cast = [one.to(dtype) if one.dtype in CAST_UNDER_AUTOCAST else one for one in arguments[:2]]
                 return getattr(torch.ops.cosmati, name)(*cast, *arguments[2:])
 
-        LIBRARIES[-1].impl(name, kernel, key)
+        LIBRARY.impl(name, kernel, key)
 
 
 def named(names, operands, number_names, numbers):
@@ -151,17 +172,13 @@ def through_epilogue(text, order, tensors, numbers, dy):
 
 def saved_operands(ctx, inputs, first, epilogue):
     """Keeps the first `first` tensors of the inputs and the operands; `epilogue`: its index among the inputs, if there is one."""
-    ctx.has_epilogue = len(inputs) > epilogue
     ctx.epilogue, ctx.names, operands, ctx.number_names, ctx.numbers = inputs[epilogue:] or (None, "", (), "", ())
     ctx.save_for_backward(*inputs[:first], *operands)
 
 
 def of_operands(ctx, gradients):
     """The gradients of the last five inputs, if the operator has an epilogue."""
-    if not ctx.has_epilogue:
-        return ()
-    # An empty list counts as a list of tensors.
-    return None, None, [gradients[name] for name in ctx.names.split()], None, None if ctx.numbers else []
+    return () if ctx.epilogue is None else (None, None, [gradients[name] for name in ctx.names.split()], None, None)
 
 
 def gemm_context(ctx, inputs, output):
@@ -169,20 +186,24 @@ def gemm_context(ctx, inputs, output):
     saved_operands(ctx, inputs, 3, 5)
 
 
+def summed(gradient, like):
+    """Returns the gradient of a tensor that was broadcast."""
+    return gradient if gradient.shape == like.shape else gradient.sum_to_size(like.shape)
+
+
 def gemm_backward(ctx, dy):
     a, b, c, *operands = ctx.saved_tensors
-    gradients = {"c": dy * ctx.beta}
+    needs = ctx.needs_input_grad
     if ctx.epilogue is None:
-        gradients["acc"] = dy * ctx.alpha if ctx.alpha != 1 else dy
+        gradients = {"acc": dy * ctx.alpha if ctx.alpha != 1 else dy, "c": dy * ctx.beta if needs[2] else None}
     else:
         tensors = {"acc": torch.ops.cosmati.gemm(a, b), "c": c, **dict(zip(ctx.names.split(), operands))}
         numbers = {"alpha": ctx.alpha, "beta": ctx.beta, **dict(zip(ctx.number_names.split(), ctx.numbers))}
-        gradients |= through_epilogue(ctx.epilogue, ["batch", "m", "n"][3 - dy.dim():], tensors, numbers, dy)
+        gradients = through_epilogue(ctx.epilogue, ["batch", "m", "n"][3 - dy.dim():], tensors, numbers, dy)
     dacc = gradients["acc"].to(a.dtype)
-    needs = ctx.needs_input_grad
-    da = torch.ops.cosmati.gemm(dacc, b.mT).sum_to_size(a.shape) if needs[0] else None
-    db = torch.ops.cosmati.gemm(a.mT, dacc).sum_to_size(b.shape) if needs[1] else None
-    dc = gradients["c"].sum_to_size(c.shape).to(c.dtype) if c is not None and needs[2] else None
+    da = summed(torch.ops.cosmati.gemm(dacc, b.mT), a) if needs[0] else None
+    db = summed(torch.ops.cosmati.gemm(a.mT, dacc), b) if needs[1] else None
+    dc = summed(gradients["c"], c).to(c.dtype) if needs[2] else None
     return da, db, dc, None, None, *of_operands(ctx, gradients)
 
 
@@ -281,9 +302,15 @@ def group_norm(x: Tensor, num_groups: int, weight: Optional[Tensor] = None, bias
 
 def split(operands):
     """Returns names, operands, number_names and numbers for the operators."""
-    tensors = {name: value for name, value in operands.items() if isinstance(value, Tensor)}
-    numbers = {name: float(value) for name, value in operands.items() if name not in tensors}
-    return " ".join(tensors), list(tensors.values()), " ".join(numbers), list(numbers.values())
+    names, tensors, number_names, numbers = [], [], [], []
+    for name, value in operands.items():
+        if isinstance(value, Tensor):
+            names.append(name)
+            tensors.append(value)
+        else:
+            number_names.append(name)
+            numbers.append(float(value))
+    return " ".join(names), tensors, " ".join(number_names), numbers
 
 
 def gemm(a: Tensor, b: Tensor, c: Optional[Tensor] = None, *, alpha: float = 1.0, beta: float = 0.0, epilogue: Optional[str] = None,
@@ -337,6 +364,8 @@ class Linear(torch.nn.Linear):
     def forward(self, x: Tensor, **operands: Operand) -> Tensor:
         if self.bias is not None:
             operands["bias"] = self.bias
+        if x.dim() == 2:
+            return gemm(x, self.weight.T, epilogue=self.epilogue, **operands)
         y = gemm(x.reshape(-1, self.in_features), self.weight.T, epilogue=self.epilogue, **operands)
         return y.reshape(*x.shape[:-1], self.out_features)
 

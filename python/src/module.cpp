@@ -148,7 +148,7 @@ PyMethodDef methods[] = {
     method<gemm>("gemm", "A matrix product; cosmati.gemm."),
     method<grouped_gemm>("grouped_gemm", "Matrix products as one problem; cosmati.grouped_gemm."),
     method<torch_gemm>("torch_gemm", "The operators cosmati::gemm and cosmati::gemm_epilogue of PyTorch."),
-    method<direct_kernel>("direct_kernel", "An autograd kernel for PyTorch; cosmati.torch.DirectLibrary."),
+    method<direct_kernel>("direct_kernel", "An autograd kernel for PyTorch; cosmati.torch.differentiable."),
     method<run>("run", "Any other operation, by the fields of its struct in cosmati.h."),
     method<empty>("empty", "A new array like another."),
     method<describe>("describe", "Type, shape, strides in elements, device and library of an array."),

@@ -23,7 +23,7 @@ void add_named(PyObject* target, PyObject* names, PyObject* values) {
 constexpr char const* kernel_name = "cosmati.kernel";
 
 struct Kernel {
-  Object record, reaches_device, compute;
+  Object record, below, reaches_device, compute;
   std::unordered_map<std::uint64_t, bool> known;  // reaches_device by key set
 };
 
@@ -67,11 +67,15 @@ Object tuple_of(PyObject* const* objects, Py_ssize_t count) {
 
 Object call_kernel(Kernel& kernel, PyObject* const* given, Py_ssize_t count) {
   if (count < 1) raise(PyExc_TypeError, "a kernel was called without a key set");
-  if (!reaches_device(kernel, given[0]) ||
-      (std::any_of(given + 1, given + count, requires_grad) && records()))
-    return Object::checked(PyObject_CallObject(kernel.record.get(), tuple_of(given, count).get()));
-  if (kernel.compute.get() == Py_None) return torch_gemm(given + 1, count - 1);
-  return Object::checked(PyObject_CallObject(kernel.compute.get(), tuple_of(given + 1, count - 1).get()));
+  bool const direct = reaches_device(kernel, given[0]);
+  bool const recorded = std::any_of(given + 1, given + count, requires_grad) && records();
+  if (direct && !recorded && kernel.compute.get() == Py_None) return torch_gemm(given + 1, count - 1);
+  if (direct && !recorded)
+    return Object::checked(PyObject_CallObject(kernel.compute.get(), tuple_of(given + 1, count - 1).get()));
+  Object const arguments = tuple_of(given, count);
+  if (direct) PyTuple_SetItem(arguments.get(), 0, Object::borrowed(Py_None).release());
+  return Object::checked(
+      PyObject_CallObject((recorded ? kernel.record : kernel.below).get(), arguments.get()));
 }
 
 PyObject* entry(PyObject* capsule, PyObject* const* given, Py_ssize_t count) {
@@ -83,7 +87,7 @@ PyObject* entry(PyObject* capsule, PyObject* const* given, Py_ssize_t count) {
 }
 
 PyMethodDef entry_method = {"kernel", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(&entry)),
-                            METH_FASTCALL, "An autograd kernel; cosmati.torch.DirectLibrary."};
+                            METH_FASTCALL, "An autograd kernel; cosmati.torch.differentiable."};
 
 }  // namespace
 
@@ -116,9 +120,12 @@ Object torch_gemm(PyObject* const* given, Py_ssize_t count) {
 }
 
 Object direct_kernel(PyObject* const* given, Py_ssize_t count) {
-  expect(count, 3);
-  auto* const kernel =
-      new Kernel{Object::borrowed(given[0]), Object::borrowed(given[1]), Object::borrowed(given[2]), {}};
+  expect(count, 4);
+  auto* const kernel = new Kernel{Object::borrowed(given[0]),
+                                  Object::borrowed(given[1]),
+                                  Object::borrowed(given[2]),
+                                  Object::borrowed(given[3]),
+                                  {}};
   Object const capsule = Object::checked(PyCapsule_New(kernel, kernel_name, [](PyObject* own) {
     delete static_cast<Kernel*>(PyCapsule_GetPointer(own, kernel_name));
   }));

@@ -8,10 +8,11 @@ namespace cosmati::python {
 // numbers=[]): cosmati::gemm, and cosmati::gemm_epilogue, whose names are separated by spaces.
 Object torch_gemm(PyObject* const* given, Py_ssize_t count);
 
-// direct_kernel(record, reaches_device, compute): an autograd kernel f(key set, *arguments). It returns
-// compute(*arguments), or torch_gemm(*arguments) if `compute` is None, where no argument requires a gradient
-// that is recorded and reaches_device(key set), which is called once for each key set; otherwise
-// record(key set, *arguments).
+// direct_kernel(record, below, reaches_device, compute): an autograd kernel f(key set, *arguments). Where
+// nothing lies between autograd and the device, that is, where reaches_device(key set) holds, which is called
+// once for each key set, it returns compute(*arguments), or torch_gemm(*arguments) if `compute` is None;
+// elsewhere below(key set, *arguments). If an argument requires a gradient, and gradients are recorded, it
+// returns record(key set, *arguments) instead, with None for a key set that reaches the device.
 Object direct_kernel(PyObject* const* given, Py_ssize_t count);
 
 }  // namespace cosmati::python

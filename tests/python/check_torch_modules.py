@@ -47,6 +47,8 @@ class Modules(unittest.TestCase):
         for device in DEVICES:
             for mine, theirs, shape, epilogue, after in (
                     (ct.Linear, torch.nn.Linear, (2, 3, 8), "gelu(acc + bias[n])", torch.nn.functional.gelu),
+                    (ct.Linear, torch.nn.Linear, (3, 8), "gelu(acc + bias[n])", torch.nn.functional.gelu),
+                    (ct.Linear, torch.nn.Linear, (8,), "gelu(acc + bias[n])", torch.nn.functional.gelu),
                     (ct.Conv2d, torch.nn.Conv2d, (2, 8, 5, 5), "relu(acc + bias[k])", torch.relu)):
                 size = () if mine is ct.Linear else (3,)
                 one, other = mine(8, 6, *size, epilogue=epilogue).to(device), theirs(8, 6, *size).to(device)

@@ -9,6 +9,7 @@ import sys
 import unittest
 
 import torch
+import torch._inductor.decomposition  # noqa: F401  PyTorch 2.6 fails to import it later, when a test has defined an operator
 import torch.fx.experimental.proxy_tensor
 import torch.utils._python_dispatch
 import torch.utils._pytree as tree
@@ -191,19 +192,22 @@ class Operators(unittest.TestCase):
             asked = []
 
             def kernel(reaches, compute=lambda *given: ("computed", *given)):
-                return _native.direct_kernel(lambda *given: ("recorded", *given), lambda keys: asked.append(keys) or reaches, compute)
+                return _native.direct_kernel(lambda *given: ("recorded", *given), lambda *given: ("below", *given), lambda keys: asked.append(keys) or reaches, compute)
 
             direct, indirect = kernel(True), kernel(False)
             for given in ((a,), (a, None, 1.0, [a, a], "text", [], (2, 2), True), (leaf.detach(),), ([],)):
                 for _ in range(2):
                     self.assertEqual(direct(keys, *given)[0], "computed")
                     self.assertIs(direct(keys, *given)[1], given[0])
-                    self.assertEqual(indirect(keys, *given)[:2], ("recorded", keys))
+                    self.assertEqual(indirect(keys, *given)[:2], ("below", keys))
             self.assertEqual(len(asked), 2)  # once for a key set
             for given in ((leaf,), (a, leaf), (a, None, [a, leaf]), (a, (leaf,)), (leaf * 2,)):
-                self.assertEqual(direct(keys, *given)[:2], ("recorded", keys))
+                self.assertEqual(direct(keys, *given)[:2], ("recorded", None))
+                self.assertEqual(indirect(keys, *given)[:2], ("recorded", keys))
+                self.assertIs(direct(keys, *given)[2], given[0])
                 with torch.no_grad():
                     self.assertEqual(direct(keys, *given)[0], "computed")
+                    self.assertEqual(indirect(keys, *given)[0], "below")
             product = kernel(True, None)
             self.assertTrue((product(keys, a, a) == 2).all())
             self.assertTrue((product(keys, a, a, a, 2.0, 1.0) == 5).all())
@@ -221,7 +225,7 @@ class Operators(unittest.TestCase):
             library = torch.library.Library("cosmati", "FRAGMENT")
             name = "direct_" + device
             library.define(name + "(Tensor a, Tensor b, Tensor? c=None, float alpha=1.0, float beta=0.0) -> Tensor")
-            library.impl(name, _native.direct_kernel(record, ct.reaches_device, None), "Autograd", with_keyset=True)
+            library.impl(name, _native.direct_kernel(record, record, ct.reaches_device, None), "Autograd", with_keyset=True)
             self.assertTrue((getattr(OPS, name)(a, a, alpha=0.5) == 1).all())
             with self.assertRaisesRegex(AssertionError, "was recorded"):
                 getattr(OPS, name)(leaf, a)
