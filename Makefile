@@ -64,9 +64,9 @@ docs:  ## the documentation as a site, build/site/index.html; warnings and broke
 	@$(MAKE) --no-print-directory build
 	@tools/site/build.sh
 
-release:  ## VERSION=1.2.3: closes the changelog's section, tags, and writes archive, wheel and checksums to build/dist; WHEEL=no
-	@[ -n "$(VERSION)" ] || { echo "usage: make release VERSION=1.2.3 [WHEEL=no]" >&2; exit 2; }
-	@tools/release.sh $(VERSION) $(WHEEL)
+release:  ## VERSION=1.2.3: closes the changelog's section, tags, and writes source archive, sdist, wheel and checksums to build/dist; WHEEL=no SDIST=no
+	@[ -n "$(VERSION)" ] || { echo "usage: make release VERSION=1.2.3 [WHEEL=no] [SDIST=no]" >&2; exit 2; }
+	@tools/release.sh $(VERSION) $(or $(WHEEL),yes) $(SDIST)
 
 clean:  ## remove the build folder
 	rm -rf build

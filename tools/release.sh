@@ -1,10 +1,13 @@
 #!/usr/bin/env bash
 # Releases a version: writes it where it is stated, closes the section "Unreleased" of the changelog, commits, tags, and
 # leaves the files of the release in build/dist/. Pushes nothing.
-# usage: release.sh VERSION [WHEEL]     WHEEL: `no` leaves out the Python wheel
+# usage: release.sh VERSION [WHEEL [SDIST]]     `no` leaves out the wheel or the source distribution of the Python package
+#
+# SDIST may also name a Python that has scikit-build-core, which otherwise comes from PyPI. The name of a source distribution is
+# prescribed, so the archive of the sources has another one.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-version=$1 wheel=${2:-yes} date=$(date -u -d "@${SOURCE_DATE_EPOCH:-$(date +%s)}" +%F)
+version=$1 wheel=${2:-yes} sdist=${3:-yes} date=$(date -u -d "@${SOURCE_DATE_EPOCH:-$(date +%s)}" +%F)
 refuse() {
   echo "release: $1" >&2
   exit 2
@@ -31,13 +34,26 @@ printf 'Cosmati %s\n%s\n' "$version" "$notes" | git tag -a --cleanup=verbatim -F
 
 rm -rf build/dist
 mkdir -p build/dist
-git archive --prefix="cosmati-$version/" -o "build/dist/cosmati-$version.tar.gz" "v$version"
+git archive --prefix="cosmati-$version/" -o "build/dist/cosmati-$version-source.tar.gz" "v$version"
+if [ "$sdist" = no ]; then
+  echo "release: without a source distribution for Python, as SDIST=no says"
+else
+  work=$(mktemp -d)
+  trap 'rm -rf "$work"' EXIT
+  if [ "$sdist" = yes ]; then
+    /usr/bin/python3 -m venv "$work/venv"
+    sdist=$work/venv/bin/python
+    "$sdist" -m pip --disable-pip-version-check -q install 'scikit-build-core>=0.10'
+  fi
+  tar -xf "build/dist/cosmati-$version-source.tar.gz" -C "$work"
+  (cd "$work/cosmati-$version" && "$sdist" -c 'import sys; from scikit_build_core.build import build_sdist; build_sdist(sys.argv[1])' "$work") >/dev/null
+  cp "$work/cosmati-$version.tar.gz" build/dist/ || refuse "scikit-build-core made no cosmati-$version.tar.gz"
+fi
 if [ "$wheel" = no ]; then
   echo "release: without a wheel, as WHEEL=no says"
 else
   make wheel
-  find . -path ./build/dist -prune -o -name "cosmati-$version-*.whl" -exec cp {} build/dist/ \;
-  ls build/dist/*.whl >/dev/null || refuse "make wheel left no wheel of $version"
+  cp build/wheel/cosmati-"$version"-*.whl build/dist/ || refuse "make wheel left no wheel of $version"
 fi
 (cd build/dist && sha256sum -- * >SHA256SUMS)
 echo "release: v$version is tagged; build/dist has:"

@@ -1,7 +1,8 @@
 #!/usr/bin/python3
-"""make release in a copy of the sources: its rejections and outputs, and that it makes no figure stale.
+"""make release in a copy of the sources: its rejections and outputs, and that it makes no figure stale. The source distribution for Python
+is made, and configured by CMake, where the test `python` has installed scikit-build-core in the BUILD folder.
 
-usage: check_release.py SOURCE     exit status 77 where git is missing or SOURCE is no repository
+usage: check_release.py SOURCE [BUILD]     exit status 77 where git is missing or SOURCE is no repository
 """
 import hashlib
 import os
@@ -14,6 +15,7 @@ import tempfile
 
 NOTE = "- What a test has changed."
 SOURCE = os.path.abspath(sys.argv[1])
+PACKAGER = os.path.join(os.path.abspath(sys.argv[2]), "python", "venv", "bin", "python") if len(sys.argv) > 2 else ""
 
 
 def call(*command, folder, status=0, **environment):
@@ -55,12 +57,35 @@ def require(holds, sentence):
         sys.exit(sentence)
 
 
-def release(folder, version, status=0):
-    return call("make", "release", f"VERSION={version}", "WHEEL=no", folder=folder, status=status, SOURCE_DATE_EPOCH="1800000000")
+def has_packager():
+    return os.path.exists(PACKAGER) and subprocess.run([PACKAGER, "-c", "import scikit_build_core"], capture_output=True).returncode == 0
+
+
+def release(folder, version, status=0, sdist="no"):
+    return call("make", "release", f"VERSION={version}", "WHEEL=no", f"SDIST={sdist}", folder=folder, status=status, SOURCE_DATE_EPOCH="1800000000")
+
+
+def check_sdist(path, folder, work):
+    """The distribution has what its build reads, and nothing else that is large."""
+    read_by_build = call("git", "ls-files", "src", "include", "reference", "nets", "cli", "cmake", "python", "bench/suites", "bench/models", "share/cosmati", folder=folder)
+    with tarfile.open(path) as archive:
+        names = {name.split("/", 1)[1] for name in archive.getnames() if "/" in name}
+        archive.extractall(work)
+    for name in ("PKG-INFO", "pyproject.toml", "README.md", "LICENSE", "CMakeLists.txt", *read_by_build.split()):
+        require(name in names, f"the source distribution has no {name}")
+    more = [name for name in names if name.startswith(("tests/", "bench/results/", "docs/pictures/", "build/"))]
+    require(not more and os.path.getsize(path) < 15e6, f"the source distribution has {os.path.getsize(path)} bytes and {more[:5]}")
+    unpacked = os.path.join(work, "cosmati-7.8.9")
+    require("\nVersion: 7.8.9\n" in read(unpacked, "PKG-INFO"), "PKG-INFO has another version")
+    # CMake before 3.26 has no module of the stable ABI; the packager brings one
+    modules = call(PACKAGER, "-c", "import scikit_build_core.resources.find_python as found; print(*found.__path__)", folder=work).strip()
+    configured = call("cmake", "-S", "python", "-B", os.path.join(work, "configured"), "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release",
+                      "-DPython3_EXECUTABLE=/usr/bin/python3", "-DCMAKE_MODULE_PATH=" + modules, folder=unpacked)
+    require("Build files have been written" in configured, configured)
 
 
 def check(work):
-    folder = os.path.join(work, "cosmati")
+    folder = os.path.join(work, "sources")
     os.makedirs(folder)
     copy_sources(folder)
     before = digests(folder)
@@ -71,7 +96,8 @@ def check(work):
     require("has changes" in release(folder, "7.8.9", 2), "a working tree with changes is not refused")
     os.remove(os.path.join(folder, "stray"))
 
-    release(folder, "7.8.9")
+    sdist = has_packager()
+    release(folder, "7.8.9", sdist=PACKAGER if sdist else "no")
     require("project(cosmati VERSION 7.8.9" in read(folder, "CMakeLists.txt"), "CMakeLists.txt has another version")
     parts = re.findall(r"define COSMATI_VERSION_(?:MAJOR|MINOR|PATCH) (\d+)", read(folder, "include/cosmati.h"))
     require(parts == ["7", "8", "9"], f"cosmati.h has version {parts}")
@@ -82,11 +108,18 @@ def check(work):
     require(call("git", "status", "--porcelain", folder=folder) == "", "the release left changes behind")
     tag = call("git", "for-each-ref", "--format=%(contents)", "refs/tags/v7.8.9", folder=folder)
     require(tag.startswith("Cosmati 7.8.9\n") and NOTE in tag, f"the tag v7.8.9 says: {tag[:200]}")
-    with tarfile.open(os.path.join(folder, "build/dist/cosmati-7.8.9.tar.gz")) as archive:
+    dist = os.path.join(folder, "build", "dist")
+    with tarfile.open(os.path.join(dist, "cosmati-7.8.9-source.tar.gz")) as archive:
         require("cosmati-7.8.9/CMakeLists.txt" in archive.getnames(), "the archive has no cosmati-7.8.9/CMakeLists.txt")
-    sums = dict(reversed(line.split()) for line in read(folder, "build/dist/SHA256SUMS").splitlines())
-    with open(os.path.join(folder, "build/dist/cosmati-7.8.9.tar.gz"), "rb") as file:
-        require(sums == {"cosmati-7.8.9.tar.gz": hashlib.sha256(file.read()).hexdigest()}, f"SHA256SUMS has {sums}")
+    sums = dict(reversed(line.split()) for line in read(dist, "SHA256SUMS").splitlines())
+    require(set(sums) == {"cosmati-7.8.9-source.tar.gz", *(["cosmati-7.8.9.tar.gz"] if sdist else [])}, f"SHA256SUMS has {sums}")
+    for name, digest in sums.items():
+        with open(os.path.join(dist, name), "rb") as file:
+            require(hashlib.sha256(file.read()).hexdigest() == digest, f"SHA256SUMS has another sum of {name}")
+    if sdist:
+        check_sdist(os.path.join(dist, "cosmati-7.8.9.tar.gz"), folder, work)
+    else:
+        print("SKIPPED: the source distribution: no scikit-build-core, which the test `python` installs")
 
     require("Unreleased of CHANGELOG.md is empty" in release(folder, "7.9.0", 2), "an empty section is not refused")
     require("the tag v7.8.9 exists" in release(folder, "7.8.9", 2), "a tag that exists is not refused")
