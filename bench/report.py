@@ -80,6 +80,11 @@ def behind(line):
     return "; ".join(words)
 
 
+def plain(name):
+    """Returns a name that Markdown shows as it is: two asterisks in a line are emphasis."""
+    return name.replace("*", "\\*")
+
+
 def state(line):
     if " to cuDNN" in line["figure"] and not line.get("peer_version"):
         return "withdrawn"
@@ -93,7 +98,7 @@ def promise(line):
 def table(lines):
     text = "| figure | measured | promised | | commit, date | details | command |\n| --- | ---: | ---: | --- | --- | --- | --- |\n"
     for line in lines:
-        text += (f"| {line['figure']} | {number(line['value'])} {line['unit']} | {promise(line)} | {state(line)}{STALE if line['stale'] else ''} | "
+        text += (f"| {plain(line['figure'])} | {number(line['value'])} {line['unit']} | {promise(line)} | {state(line)}{STALE if line['stale'] else ''} | "
                  f"{line['commit']}, {line['date']} | {behind(line)} | `{line['command']}` |\n")
     return text
 
@@ -187,7 +192,7 @@ def document(lines, missing):
                 text += f"\n### {kind}\n\n{table(chosen)}"
     if unmeasured := [line for line in lines if "reason" in line]:
         text += "\n## Promised, and measured nowhere yet\n\n| figure | promised | why |\n| --- | ---: | --- |\n"
-        text += "".join(f"| {line['figure']} | {promise(line)} | {line['reason']} |\n" for line in unmeasured)
+        text += "".join(f"| {plain(line['figure'])} | {promise(line)} | {line['reason']} |\n" for line in unmeasured)
     if missing:
         text += "\n## Rows of bench/gpu/table.txt that were not measured\n\n" + "".join(f"- {name}\n" for name in missing)
     return text

@@ -35,8 +35,8 @@ class Plan:
 
     @property
     def expected_error(self):
-        """The expected relative rounding error: the standard deviation of a result's error divided by that of the results, for
-        random inputs of mean 0, before rounding to the output type (docs/convolution.md, "Expected errors"). 0.0 for integers,
+        """The expected relative rounding error, which is the standard deviation of a result's error divided by that of the results,
+        for random inputs of mean 0, before rounding to the output type (docs/convolution.md, "Expected errors"). 0.0 for integers,
         whose sums are exact, and for kernels that state none."""
         return self._facts[4]
 

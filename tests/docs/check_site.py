@@ -2,6 +2,7 @@
 """Builds the site with warnings as errors, and checks it: every page is listed, links between pages resolve, search finds words.
 
 usage: check_site.py PROGRAM     exit status 77 where `make docs` has not made its environment, or Doxygen is missing
+       check_site.py --built     checks the site that `make docs` has just built
 """
 import html
 import os
@@ -47,7 +48,8 @@ def wrong_links(page, anchors):
 
 
 def main():
-    built()
+    if sys.argv[1] != "--built":
+        built()
     known = {}
 
     def anchors(path):
@@ -61,6 +63,7 @@ def main():
     wrong += [f"the search index does not know '{word}'" for word in ("gemmproblem", "epilogu", "cosmati_run", "local_response_norm", "--batch-invariant".strip("-"))
               if word not in index.lower()]
     wrong += [f"{page} loads {url}: the site is to work offline" for page in found for url in re.findall(r'<(?:script|link rel="stylesheet")[^>]*"(https?:[^"]+)"', read(page))]
+    wrong += [f"{page} has the option {option} with a dash" for page in found for option in re.findall(r"[\s(>]([–—][a-z][\w-]*)", read(page))]
     if len(found) < 120:
         wrong.append(f"only {len(found)} pages")
     print("\n".join(wrong) or f"{len(found)} pages, every link leads somewhere")

@@ -25,6 +25,7 @@ suppress_warnings = ["duplicate_declaration.cpp"]
 breathe_domain_by_extension = {"h": "cpp"}
 cpp_id_attributes = ["COSMATI_API", "COSMATI_DEVICE"]
 highlight_language = "none"
+smartquotes = False  # it makes a dash of the hyphens of options
 exclude_patterns = ["docs/pictures"]
 
 html_theme = "furo"

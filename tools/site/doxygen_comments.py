@@ -14,7 +14,7 @@ SCOPE = re.compile(r"\b(namespace|struct|class|union|enum)\b|^\s*extern\s*$")
 
 def plain(text):
     """Returns Doxygen's text for these words; text between backticks is code."""
-    text = re.sub(r'([\\@<>&#%"])', r"\\\1", text)
+    text = re.sub(r'([\\@<>&#%"]|-{2,3})', r"\\\1", text)
     return re.sub(r"`([^`]+)`", r"<tt>\1</tt>", text)
 
 
