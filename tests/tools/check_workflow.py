@@ -27,13 +27,13 @@ for name, job in jobs.items():
     assert all(("run" in step) != ("uses" in step) for step in job["steps"]) and job["timeout-minutes"] > 0, name
     image = job["container"]["image"] if isinstance(job["container"], dict) else job["container"]
     assert image == re.search(r"^FROM (\S+) AS source$", docker, re.MULTILINE)[1], (name, image)
-assert commands["test"][-1] == ".ci/run" and commands["site"][-1] == "make docs", commands
+assert commands["test"][-1] == ".ci/run" and commands["site"][-2:] == ["make docs", "/usr/bin/python3 tests/docs/check_site.py --built"], commands
 assert os.access(os.path.join(sys.argv[1], ".ci", "run"), os.X_OK)
 assert [line for line in ci.splitlines() if not line.startswith(("#", "set ", "cd "))] == ["make test"], ci
 assert re.search(r"^FROM source AS test\n(?:RUN .*\n)*?RUN make test$", docker, re.MULTILINE)
 everything = "\n".join([docker, ci, *(line for lines in commands.values() for line in lines)])
 for target in re.findall(r"^(?:RUN )?make (\w+)", everything, re.MULTILINE):
     assert re.search(rf"^{target}:", makefile, re.MULTILINE), f"Makefile has no {target}"
-for script in set(re.findall(r"\btools/[\w./]+", everything)):
+for script in set(re.findall(r"\b(?:tests|tools)/[\w./]+", everything)):
     assert os.path.exists(os.path.join(sys.argv[1], script)), f"there is no {script}"
 print("the workflow and the Dockerfile do what .ci/run does")
