@@ -17,7 +17,8 @@ OPERATORS = {ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mu
 
 
 def as_tensor(value, like):
-    return value if isinstance(value, torch.Tensor) else torch.as_tensor(value, dtype=like.dtype, device=like.device)
+    """Filled on the device: a copy from the host cannot be captured in a CUDA graph."""
+    return value if isinstance(value, torch.Tensor) else like.new_full((), value)
 
 
 def of_two(function, a, b):

@@ -188,6 +188,14 @@ class Graphs(unittest.TestCase):
     def test_epilogue(self):
         self.check(lambda a, b, bias: [ct.gemm(a, b, epilogue="gelu(acc + bias[n]) * s", bias=bias, s=0.5)], *self.tensors((64, 32), (32, 48), (48,)))
 
+    def test_epilogue_with_backward(self):
+        def step(a, b, bias):
+            inputs = [one.detach().requires_grad_() for one in (a, b, bias)]
+            y = ct.gemm(*inputs[:2], epilogue="clamp(max(acc, 0.1) + bias[n], -1, 2)", bias=inputs[2])
+            return [y.detach(), *torch.autograd.grad(y.square().sum(), inputs)]
+
+        self.check(step, *self.tensors((64, 32), (32, 48), (48,)))
+
     def test_conv2d(self):
         for dtype in (torch.float32, torch.float16):
             self.check(lambda x, w, k: [ct.conv2d(x.to(dtype), w.to(dtype), k.to(dtype), padding=1)], *self.tensors((2, 8, 12, 12), (16, 8, 3, 3), (16,)))

@@ -39,6 +39,7 @@ class Operators(unittest.TestCase):
         yield OPS.gemm, (a, b, c, 2.0, -0.5)
         yield OPS.gemm, (batch, b)
         yield OPS.gemm_epilogue, (a, b, c, 0.5, 1.0, "let t = alpha*acc + bias[n]; gelu(t) * s + c", "bias", [bias], "s", [1.5])
+        yield OPS.gemm_epilogue, (a, b, None, 1.0, 0.0, "clamp(max(acc, 0.1) + bias[n], -1, 2)", "bias", [bias], "", [])
         yield OPS.gemm_epilogue, (batch, b, None, 1.0, 0.0, "tanh(acc) / (1 + exp(-bias[n]))", "bias", [bias], "", [])
         yield OPS.conv2d, (x, w, k, *geometry)
         yield OPS.conv2d, (x, w, None, [1, 1], [0, 2], [1, 2], 2)
