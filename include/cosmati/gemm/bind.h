@@ -1,4 +1,4 @@
-// Kernels that run before a product whose matrices are given by pointers: they copy the pointers to where the
+// The kernel that runs before a grouped product: it copies the pointers of its matrices to where the
 // product's kernel reads them, and into tensor maps.
 #pragma once
 #include "cosmati/arch/memory.h"
@@ -40,18 +40,6 @@ bind_kernel(COSMATI_PARAMETER BindParameters params) {
       arch::store_global(to + offset, value);
     }
   }
-}
-
-// Writes the tensor maps of a batch of matrices. Grid: (matrices / bind_threads, operands); block:
-// bind_threads.
-template <int threads>
-COSMATI_KERNEL(threads, 1)
-bind_maps_kernel(COSMATI_PARAMETER MapParameters params) {
-  Index const matrix = Index{arch::block_x()} * threads + arch::thread();
-  int const operand = arch::block_y();
-  if (matrix >= params.count) return;
-  bind_map(params.model[operand], arch::load_constant<void*>(params.pointers[operand] + matrix),
-           params.maps[operand][matrix].map);
 }
 
 }  // namespace cosmati

@@ -1,4 +1,4 @@
-// Parameters of grouped kernels (problems of different sizes in one launch), and of the kernels that bind
+// Parameters of grouped kernels (problems of different sizes in one launch), and of the kernel that binds
 // pointers before them.
 #pragma once
 #include "cosmati/arch/tensor_map.h"
@@ -19,7 +19,7 @@ struct GroupArguments {
 // read afterwards, and a captured graph contains them. Slots: a, b, d, c, operands, stores and scalars.
 inline constexpr int max_bound_slots = 4 + 2 * max_kernel_operands + max_kernel_stores;
 inline constexpr int max_bound_values = 400;
-inline constexpr int bind_threads = 64;  // threads per block of the binding kernels
+inline constexpr int bind_threads = 64;  // threads per block of the binding kernel
 
 // Record r of the launch: `to` + r * record_bytes receives a copy of `image` + r * record_bytes in which
 // value [r * slots + s] is stored at offset[s]; the first `maps` values become the addresses of the tensor
@@ -33,14 +33,5 @@ struct BindParameters {
   unsigned long long value[max_bound_values] = {};
 };
 static_assert(sizeof(BindParameters) <= 4096, "kernel parameters are limited to 4096 bytes");
-
-// For each of `count` matrices, map i of operand o: maps[o][i] = model[o] with the address pointers[o][i].
-inline constexpr int max_mapped_operands = 3;
-struct MapParameters {
-  arch::TensorMap model[max_mapped_operands] = {};
-  void* const* pointers[max_mapped_operands] = {};  // arrays in device memory
-  arch::TensorMapOfDevice* maps[max_mapped_operands] = {};
-  Index count = 0;
-};
 
 }  // namespace cosmati

@@ -7,6 +7,12 @@
 
 namespace cosmati {
 
+// The coordinates of a matrix in a map, after those of its elements.
+template <int axes>
+struct MatrixCoordinates {
+  int at[axes];
+};
+
 // A batch of matrices for TMA: a map of rank 3, (contiguous elements, rows, batch), encoded by the host with
 // the box that tensor_box() returns for the tile. Base and strides are multiples of 16 bytes.
 struct TensorArguments {
@@ -14,16 +20,25 @@ struct TensorArguments {
   arch::TensorMap map;
   COSMATI_DEVICE void prefetch() const { arch::prefetch(map); }
   COSMATI_DEVICE arch::TensorMap const& of(Index) const { return map; }
-  COSMATI_DEVICE static int place(Index batch) { return static_cast<int>(batch); }
+  COSMATI_DEVICE static MatrixCoordinates<1> coordinates(Index batch) { return {{static_cast<int>(batch)}}; }
 };
 
-// Maps written by a kernel of gemm/bind.h: an array in device memory, one per matrix of a batch.
-struct TensorMapArray {
-  static constexpr bool made_by_kernels = true;
-  arch::TensorMapOfDevice const* maps = nullptr;
-  COSMATI_DEVICE void prefetch() const {}  // the map may not have been written yet
-  COSMATI_DEVICE arch::TensorMap const& of(Index batch) const { return maps[batch].map; }
-  COSMATI_DEVICE static int place(Index) { return 0; }
+// A batch of matrices at any addresses: a map of rank 4 of the whole address space, (contiguous elements,
+// rows, units of 16 bytes, ranges of address_units). TMA adds the strides of all coordinates to the map's
+// address and compares only coordinates with extents, so the last two coordinates select any aligned address,
+// and the first two still end with the matrix. `pointers`: an array in device memory.
+inline constexpr Index address_origin = 16, address_units = Index{1} << 31, address_ranges = 1 << 14;
+struct AddressedTensors {
+  static constexpr bool made_by_kernels = false;
+  arch::TensorMap map;
+  void* const* pointers = nullptr;
+  COSMATI_DEVICE void prefetch() const { arch::prefetch(map); }
+  COSMATI_DEVICE arch::TensorMap const& of(Index) const { return map; }
+  COSMATI_DEVICE MatrixCoordinates<2> coordinates(Index batch) const {
+    auto const address = reinterpret_cast<unsigned long long>(arch::load_constant<void*>(pointers + batch));
+    unsigned long long const unit = (address - address_origin) / 16;
+    return {{static_cast<int>(unit % address_units), static_cast<int>(unit / address_units)}};
+  }
 };
 
 // A map written by a kernel of gemm/bind.h, among the parameters of a grouped problem.
@@ -32,7 +47,7 @@ struct TensorMapOfProblem {
   arch::TensorMapOfDevice bound;
   COSMATI_DEVICE void prefetch() const {}
   COSMATI_DEVICE arch::TensorMap const& of(Index) const { return bound.map; }
-  COSMATI_DEVICE static int place(Index) { return 0; }
+  COSMATI_DEVICE static MatrixCoordinates<1> coordinates(Index) { return {{0}}; }
 };
 
 // A thread's access to maps: maps modified by a kernel are acquired before the first use.
@@ -64,14 +79,18 @@ COSMATI_DEVICE void copy_box(void* to, arch::TensorMap const& map, arch::Barrier
 
 // Issues the loads of a tile, at (first_outer, first_depth) of a matrix, for TensorTile::copy(). A box begins
 // at offset (`neighbor`, `line`).
+template <int axes>
 struct MatrixBoxes {
   arch::TensorMap const& map;
-  int first_outer, first_depth, batch;
+  int first_outer, first_depth;
+  MatrixCoordinates<axes> matrix;
   template <Along along, bool many>
   COSMATI_DEVICE void copy(void* to, arch::Barrier& barrier, int neighbor, int line,
                            unsigned short blocks) const {
-    int const at[3] = {(along == Along::k ? first_depth : first_outer) + neighbor,
-                       (along == Along::k ? first_outer : first_depth) + line, batch};
+    int at[2 + axes] = {(along == Along::k ? first_depth : first_outer) + neighbor,
+                        (along == Along::k ? first_outer : first_depth) + line};
+    COSMATI_UNROLL
+    for (int i = 0; i < axes; ++i) at[2 + i] = matrix.at[i];
     copy_box<many>(to, map, barrier, at, blocks);
   }
 };
@@ -84,11 +103,15 @@ struct TensorSource {
   static constexpr Along along = along_;  // MN-major (outer) or K-major (depth)
 
   struct Lines {
+    static constexpr int axes = sizeof(decltype(Maps{}.coordinates(0))) / sizeof(int);
     arch::TensorMap const& map;
-    int first_outer, batch;
-    COSMATI_DEVICE Lines(Maps const& maps, arch::TensorMap const& of_batch, int first, Index matrix)
-        : map(of_batch), first_outer(first), batch(maps.place(matrix)) {}
-    COSMATI_DEVICE MatrixBoxes step(int first_depth) const { return {map, first_outer, first_depth, batch}; }
+    int first_outer;
+    MatrixCoordinates<axes> matrix;
+    COSMATI_DEVICE Lines(Maps const& maps, arch::TensorMap const& of_batch, int first, Index number)
+        : map(of_batch), first_outer(first), matrix(maps.coordinates(number)) {}
+    COSMATI_DEVICE MatrixBoxes<axes> step(int first_depth) const {
+      return {map, first_outer, first_depth, matrix};
+    }
   };
 };
 

@@ -44,9 +44,6 @@ struct GemmRecipe {
   std::size_t flag_bytes = 0;     // size of the partial-sum flags, at offset 0 of the workspace
   std::size_t partial_bytes = 0;  // size of the partial sums, after the flags
   RepackRecipe repack_a, repack_b;
-  // For matrices given by pointers: size and offset of the tensor maps that a kernel writes into the
-  // workspace; 0 if none.
-  std::size_t map_bytes = 0, map_offset = 0;
   double predicted_seconds = 0;
   friend bool operator==(GemmRecipe const&, GemmRecipe const&) = default;
 };

@@ -53,12 +53,6 @@ void finalize_recipe(GemmRecipe& recipe, KPartition const& k_partition, Canonica
   recipe.repack_b.offset = after + recipe.repack_a.bytes;
   recipe.predicted_seconds = predict_seconds(recipe, kernel_form(form, p.partition), gpu) +
                              predict_repack(recipe, gpu) + predict_sum_of_parts(recipe, form, gpu);
-  if (p.main_loop != MainLoop::warp_specialized || !form.by_pointers) return;
-  constexpr double launch_seconds = 2.5e-6;  // for the kernel that writes the tensor maps
-  recipe.map_offset = after;
-  recipe.map_bytes =
-      static_cast<std::size_t>(form.batch) * max_mapped_operands * sizeof(arch::TensorMapOfDevice);
-  recipe.predicted_seconds += launch_seconds;
 }
 
 void finalize_recipe(GemmRecipe& recipe, GroupForm const& group, Gpu const& gpu) {
@@ -74,7 +68,6 @@ void finalize_recipe(GemmRecipe& recipe, GroupForm const& group, Gpu const& gpu)
 std::size_t workspace_of(GemmRecipe const& recipe) {
   std::size_t const parts = recipe.partial_bytes + recipe.flag_bytes;
   std::size_t const copies = recipe.repack_a.bytes + recipe.repack_b.bytes;
-  if (recipe.map_bytes > 0) return recipe.map_offset + recipe.map_bytes;
   return copies == 0 ? parts : recipe.repack_a.offset + copies;
 }
 

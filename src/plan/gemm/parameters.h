@@ -35,12 +35,13 @@ decltype(auto) with_product_parameters(bool emulated, GemmRecipe const& recipe, 
   using Strides = MatrixArguments;
   bool const a_by_threads = recipe.a.by_threads, b_by_threads = recipe.b.by_threads;
   if (emulated) {
-    if (form.by_pointers) return with_emulated_parameters<TensorMapArray, TensorMapArray>(recipe, use);
+    if (form.by_pointers) return with_emulated_parameters<AddressedTensors, AddressedTensors>(recipe, use);
     return a_by_threads || b_by_threads ? with_emulated_parameters<Strides, Strides>(recipe, use)
                                         : with_emulated_parameters<Maps, Maps>(recipe, use);
   }
   if (form.by_pointers)
-    return with_parameters_by<TensorMapArray, TensorMapArray, TensorMapArray>(recipe, form, scalars, use);
+    return with_parameters_by<AddressedTensors, AddressedTensors, AddressedTensors>(recipe, form, scalars,
+                                                                                    use);
   if (a_by_threads)
     return b_by_threads ? with_parameters_by<Strides, Strides, Maps>(recipe, form, scalars, use)
                         : with_parameters_by<Strides, Maps, Maps>(recipe, form, scalars, use);

@@ -22,7 +22,6 @@ std::string to_string(GemmRecipe const& recipe) {
       text += fmt::format("{} {} first, ", is_a ? 'a' : 'b',
                           repack.from == repack.to ? "repacked" : "transposed");
     }
-    if (recipe.map_bytes > 0) text += "tensor maps from pointers first, ";
     return text;
   };
   // Describes the cluster or the number of resident blocks.

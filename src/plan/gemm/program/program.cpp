@@ -1,10 +1,9 @@
-// The program of a product: passes over its operands, tensor maps made from pointers, and launches, each for
-// as many matrices as a grid supports.
+// The program of a product: passes over its operands, and launches, each for as many matrices as a grid
+// supports.
 #include "src/plan/gemm/program/program.h"
 
 #include <optional>
 
-#include "cosmati/gemm/group_arguments.h"
 #include "src/plan/emulated/contents.h"
 #include "src/plan/emulated/policy.h"
 #include "src/plan/gemm/model.h"
@@ -24,20 +23,12 @@ namespace {
 
 using Problem = GemmProblem;
 
-// Maps are twice as aligned as the emulator's workspace.
-arch::TensorMapOfDevice* maps_at(std::byte* workspace) {
-  auto const address = reinterpret_cast<std::uintptr_t>(workspace);
-  constexpr std::uintptr_t unit = alignof(arch::TensorMapOfDevice);
-  return reinterpret_cast<arch::TensorMapOfDevice*>((address + unit - 1) / unit * unit);
-}
-
 struct Operand {
   MatrixForm form;  // as the kernel reads it
   KernelOperand at;
   Index outer = 0;
   OperandAccess access;
   TensorBox box{};  // of warp_specialized
-  int number = 0;   // a, b
 };
 
 // The parameters that all launches of the main kernel share; each is for `batch` matrices starting at
@@ -57,9 +48,6 @@ struct ProductLaunch {
   }
   // The number of matrices that the kernel stores, including those of parts of k.
   Index results() const { return form.batch * (adds_parts(recipe) ? recipe.splits : 1); }
-  arch::TensorMapOfDevice* maps(program::Run const& run, int number) const {
-    return maps_at(run.workspace + recipe.map_offset) + number * form.batch;
-  }
 
   program::TiledTensor tensor_of(Operand const& operand, void const* data, Index batch) const {
     return tiled_tensor(operand.form, data, operand.outer, form.k, batch, operand.access.along, operand.box);
@@ -78,8 +66,9 @@ struct ProductLaunch {
     if (form.k > 0)  // otherwise nothing is loaded
       to.map = run.encode(tensor_of(operand, operand.at.of(run), form.batch));
   }
-  void fill(TensorMapArray& to, Operand const& operand, program::Run const& run) const {
-    to.maps = maps(run, operand.number);
+  void fill(AddressedTensors& to, Operand const& operand, program::Run const& run) const {
+    if (form.k > 0) to.map = run.encode(address_space(tensor_of(operand, nullptr, 1)));
+    to.pointers = static_cast<void* const*>(operand.at.of(run));
   }
 
   void fill_result(MatrixArguments& to, program::Run const& run) const {
@@ -88,7 +77,10 @@ struct ProductLaunch {
   void fill_result(TensorArguments& to, program::Run const& run) const {
     to.map = run.encode(tensor_of_result(d(run), results()));
   }
-  void fill_result(TensorMapArray& to, program::Run const& run) const { to.maps = maps(run, 2); }
+  void fill_result(AddressedTensors& to, program::Run const& run) const {
+    to.map = run.encode(address_space(tensor_of_result(nullptr, 1)));
+    to.pointers = static_cast<void* const*>(d(run));
+  }
   void fill_result(HostProductDestination& to, program::Run const& run) const {
     fill_result(to.matrix, run);
     to.type = result;
@@ -112,19 +104,6 @@ struct ProductLaunch {
     to.schedule.first_batch = first;
     to.schedule.batch = batch;
   }
-
-  // Template maps of one matrix with a placeholder address, which the kernel replaces.
-  void fill(MapParameters& to, program::Run const& run) const {
-    void* const any_address = reinterpret_cast<void*>(std::uintptr_t{1} << 20);
-    to.count = form.batch;
-    for (Operand const* operand : {&a, &b}) {
-      if (form.k > 0) to.model[operand->number] = run.encode(tensor_of(*operand, any_address, 1));
-      to.pointers[operand->number] = static_cast<void* const*>(operand->at.of(run));
-    }
-    if (store) to.model[2] = run.encode(tensor_of_result(any_address, 1));
-    to.pointers[2] = static_cast<void* const*>(d(run));
-    for (int i = 0; i < max_mapped_operands; ++i) to.maps[i] = maps(run, i);
-  }
 };
 
 class ProductProgram {
@@ -142,8 +121,8 @@ class ProductProgram {
   program::Program make() && {
     program_.workspace.add("flags and partial sums", recipe_.flag_bytes + recipe_.partial_bytes);
     ProductLaunch launch;
-    launch.a = {form_.a, {form_.swapped ? 1u : 0u}, form_.m, recipe_.a, {}, 0};
-    launch.b = {form_.b, {form_.swapped ? 0u : 1u}, form_.n, recipe_.b, {}, 1};
+    launch.a = {form_.a, {form_.swapped ? 1u : 0u}, form_.m, recipe_.a, {}};
+    launch.b = {form_.b, {form_.swapped ? 0u : 1u}, form_.n, recipe_.b, {}};
     if (emulated_) widen(launch);
     if (adds_parts(recipe_)) recipe_.result_width = form_.d.width;
     if (whole_ != nullptr) {
@@ -191,24 +170,10 @@ class ProductProgram {
     launch.a.box = tensor_box(recipe_.a.along, size, p.block_k, p.block_m, p.cluster_n);
     launch.b.box = tensor_box(recipe_.b.along, size, p.block_k, p.block_n, p.cluster_m);
     if (!emulated_ && stores_by_tma(p, form_)) launch.store = tensor_store_of(p, form_);
-    if (!form_.by_pointers) return;
-    program_.workspace.add("tensor maps", recipe_.map_offset, recipe_.map_bytes);
-    launch.form = form_;
-    Index const blocks = (form_.batch + bind_threads - 1) / bind_threads;
-    std::size_t const bind = add_kernel(program_, {.headers = {"gemm/bind.h"},
-                                                   .entry = "bind_maps_kernel",
-                                                   .traits = std::to_string(bind_threads),
-                                                   .is_composed = false,
-                                                   .threads = bind_threads,
-                                                   .label = "binding pointers"});
-    if (form_.m > 0 && form_.n > 0 && form_.batch > 0)
-      program_.steps.push_back(program::launch_of<MapParameters>(
-          bind, {blocks, launch.store ? 3 : 2},
-          [launch](program::Run const& run, MapParameters& to) { launch.fill(to, run); }));
   }
 
   program::KernelSpec kernel() const {
-    std::string const maps = specialized_ && form_.by_pointers ? "TensorMapArray" : "";
+    std::string const maps = specialized_ && form_.by_pointers ? "AddressedTensors" : "";
     if (emulated_) return emulated_product_kernel(recipe_, types_.a, types_.b, maps);
     auto const source = [&](MatrixForm const& operand, OperandAccess const& access) {
       return SourceTraits{operand.type, access.along, access.width, specialized_ && !access.by_threads, maps}

@@ -1,5 +1,6 @@
 // Tensor maps of the matrices of a product.
 #pragma once
+#include "cosmati/gemm/tensor_source.h"
 #include "cosmati/tile/tensor_box.h"
 #include "src/plan/gemm/canonical.h"
 #include "src/program/program.h"
@@ -33,6 +34,16 @@ inline program::TiledTensor tiled_tensor(MatrixForm const& matrix, void const* d
 inline program::TiledTensor tiled_tensor(MatrixForm const& operand, void const* data, Index outer,
                                          Index depth, Index batch, Along along, TensorBox const& box) {
   return tiled_tensor(operand, data, outer, depth, batch, along == Along::k, box.row, box.slice_rows);
+}
+
+// The map of the whole address space for matrices like the one of `tensor`, wherever they are.
+inline program::TiledTensor address_space(program::TiledTensor tensor) {
+  tensor.address = reinterpret_cast<void*>(address_origin);
+  tensor.rank = 4;
+  for (int i : {2, 3}) tensor.box[i] = 1;
+  tensor.extent[2] = address_units, tensor.stride[2] = 16;
+  tensor.extent[3] = address_ranges, tensor.stride[3] = 16 * address_units;
+  return tensor;
 }
 
 }  // namespace cosmati::plan

@@ -36,8 +36,6 @@ void add_gemm_group(KernelTable& table) {
   add_wgmma<depth>(table), add_wgmma<outer>(table);
   add_kernel<&bind_kernel<true>, BindParameters>(table, "bind_kernel", "true");
   add_kernel<&bind_kernel<false>, BindParameters>(table, "bind_kernel", "false");
-  add_kernel<&bind_maps_kernel<bind_threads>, MapParameters>(table, "bind_maps_kernel",
-                                                             std::to_string(bind_threads));
 }
 
 }  // namespace cosmati::emulator

@@ -58,7 +58,7 @@ void add_gemm_wgmma(KernelTable& table) {
   add<Pieces, Pieces, f32, Partition::split_k, true>(table);
   add<Pieces, Pieces, f32, Partition::stream_k, true>(table);
   add<Pieces, Pieces, f32, Partition::split_k_parallel, true>(table);
-  using ByPointers = TensorSource<bf16, depth, TensorMapArray>;
+  using ByPointers = TensorSource<bf16, depth, AddressedTensors>;
   add<ByPointers, ByPointers, f32>(table);
 }
 

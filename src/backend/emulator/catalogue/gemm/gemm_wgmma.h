@@ -8,7 +8,7 @@ namespace cosmati::emulator {
 template <class Element, Along along, class Maps>
 struct PrintedSource<TensorSource<Element, along, Maps>> {
   static std::string print() {
-    char const* const maps = is_same<Maps, TensorMapArray>       ? "TensorMapArray"
+    char const* const maps = is_same<Maps, AddressedTensors>     ? "AddressedTensors"
                              : is_same<Maps, TensorMapOfProblem> ? "TensorMapOfProblem"
                                                                  : "";
     return plan::SourceTraits{type_of<Element>(), along, 1, true, maps}.print();
