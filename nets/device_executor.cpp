@@ -103,8 +103,7 @@ DeviceExecutor::DeviceExecutor(Assignment const& assignment, Membership const& m
   batch_bytes_ = static_cast<std::size_t>(max_images) * sizeof(int);
   row_bytes_ = 2 * batch_bytes_ + number_bytes;
   Index const largest = std::min(assignment_.batch, count);
-  bool const alone = membership_.of == 1 && membership_.sums == nullptr;
-  if (alone && assignment_.one_kernel)
+  if (membership_.one_kernel && assignment_.one_kernel)
     network_ = assignment_.make(device_context(assignment_, false), 1)->compose();
   if (fused(largest) != nullptr) {
     if (max_steps_ > 1) max_steps_ = std::min(max_fused_steps, (count + largest - 1) / largest);
@@ -262,7 +261,7 @@ Index DeviceExecutor::advance() {
   queue_.upload(rows_.data(), host_rows_.as<std::byte>() + at * row_bytes_,
                 static_cast<std::size_t>(steps) * row_bytes_);
   if (FusedTraining* const training = fused(size))
-    run_fused(*training, steps);
+    run_fused(*training, size, steps);
   else
     recording(size, steps).put(queue_);
   queue_.download(host_losses_.as<float>() + at, recorded_losses_.data(),
@@ -420,16 +419,26 @@ Recording const& DeviceExecutor::recording(Index size, Index steps) {
          });
 }
 
+std::vector<Index> DeviceExecutor::fused_sizes() const {
+  std::vector<Index> sizes;
+  for (auto const& [size, training] : fused_)
+    if (training) sizes.push_back(size);
+  return sizes;
+}
+
 FusedTraining* DeviceExecutor::fused(Index size) {
   auto const known = fused_.find(size);
   if (known != fused_.end()) return known->second.get();
-  FusedPlan const plan = plan_fused(network_, size, assignment_.optimizer, assignment_.device);
+  auto const [first, last] = share(size);
+  FusedPlan const plan = plan_fused(network_, last - first, assignment_.optimizer, assignment_.device,
+                                    membership_.sums != nullptr);
   auto& training = fused_[size];
-  if (plan.refusal.empty()) training = std::make_unique<FusedTraining>(plan);
+  // All members have images, or none of them has a fused kernel.
+  if (plan.refusal.empty() && size >= membership_.of) training = std::make_unique<FusedTraining>(plan);
   return training.get();
 }
 
-void DeviceExecutor::run_fused(FusedTraining& training, Index steps) {
+void DeviceExecutor::run_fused(FusedTraining& training, Index size, Index steps) {
   FusedTrainingArguments arguments;
   arguments.pixels = static_cast<unsigned char const*>(resident(*assignment_.data).pixels.data());
   auto const [scale, shift] = scale_and_shift(assignment_.statistics);
@@ -440,6 +449,7 @@ void DeviceExecutor::run_fused(FusedTraining& training, Index steps) {
   arguments.labels_at = static_cast<int>(batch_bytes_);
   arguments.numbers_at = static_cast<int>(2 * batch_bytes_);
   arguments.steps = static_cast<int>(steps);
+  arguments.total = static_cast<int>(size);
   arguments.values = values();
   arguments.velocity = static_cast<float*>(states_[0].data());
   if (states_.size() > 1) arguments.second = static_cast<float*>(states_[1].data());

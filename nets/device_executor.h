@@ -61,6 +61,10 @@ class DeviceExecutor final : public Executor {
   // recorded.
   void warm_up();
   Index classes() const { return classes_; }
+  // The batch sizes for which this device has a fused kernel, and that kernel. A member of a team joins its
+  // kernels with those of the other members for the same size before it trains.
+  std::vector<Index> fused_sizes() const;
+  FusedTraining& fused_training(Index size) { return *fused_.at(size); }
   // A hash of every bit of the parameters and the optimizer's state. Already computed after scores() if the
   // device is a member of a team.
   std::uint64_t fingerprint();
@@ -94,7 +98,7 @@ class DeviceExecutor final : public Executor {
   Recording const& recording(Index size, Index steps);
   // The kernel that trains batches of `size` images; null: layers, one after another.
   FusedTraining* fused(Index size);
-  void run_fused(FusedTraining& training, Index steps);
+  void run_fused(FusedTraining& training, Index size, Index steps);
 
   Assignment assignment_;
   Membership membership_;

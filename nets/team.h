@@ -30,6 +30,7 @@ struct Team {
 struct Membership {
   int number = 0, of = 1;
   parallel::AllReduce* sums = nullptr;  // if there are others
+  bool one_kernel = true;               // false: the devices cannot train together by one kernel each
 };
 
 // Returns a hash of `so_far` and every bit of the memory, of 4-byte elements.

@@ -26,18 +26,26 @@ class TeamExecutor final : public Executor {
     std::vector<Device> devices{assignment.device};
     devices.insert(devices.end(), assignment.others.begin(), assignment.others.end());
     sums_ = parallel::make_all_reduce(devices, group);
+    bool const one_kernel = group == nullptr && can_train_together(devices);
     members_.resize(devices.size());
     auto const make = [&](int i) {
       auto const at = static_cast<std::size_t>(i);
       Assignment own = assignment;
       own.device = devices[at];
-      members_[at] = std::make_unique<DeviceExecutor>(own, Membership{first_ + i, all_, sums_[at].get()});
+      members_[at] =
+          std::make_unique<DeviceExecutor>(own, Membership{first_ + i, all_, sums_[at].get(), one_kernel});
     };
     // The first one compiles the kernels; the others find them in the cache.
     for (bool const first : {true, false})
       crew_.run([&](int i) {
         if (first == (i == 0)) make(i);
       });
+    for (Index const size : member(0).fused_sizes()) {
+      std::vector<FusedMember> fused;
+      Index const parameters = assignment.parameters.trainable().extent(0);
+      for (int i = 0; i < here_; ++i) fused.push_back(member(i).fused_training(size).member(parameters));
+      for (int i = 0; i < here_; ++i) member(i).fused_training(size).join(fused, i);
+    }
     crew_.run([&](int i) { member(i).warm_up(); });
   }
 

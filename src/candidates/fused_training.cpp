@@ -6,6 +6,7 @@
 
 #include "cosmati/ops/error.h"
 #include "src/backend/cuda/cooperative.h"
+#include "src/backend/cuda/driver/resources.h"
 #include "src/backend/emulator/catalogue.h"
 #include "src/plan/network/fused.h"
 
@@ -35,6 +36,28 @@ struct FusedTraining::Launch {
   emulator::RunKernel emulated = nullptr;
 };
 
+namespace {
+
+DeviceMemory zeros(Device const& device, Index count) {
+  DeviceMemory memory(device, static_cast<std::size_t>(std::max<Index>(count, 1)) * sizeof(float));
+  memory.fill(0);
+  return memory;
+}
+
+}  // namespace
+
+bool can_train_together(std::vector<Device> const& devices) {
+  if (devices.size() < 2 || devices.size() > max_fused_members) return false;
+  for (Device const& device : devices)
+    if (device.backend != devices[0].backend) return false;
+  if (devices[0].backend == Backend::emulator) return true;
+  if (devices[0].backend != Backend::cuda) return false;
+  for (Device const& from : devices)
+    for (Device const& to : devices)
+      if (&from != &to && !cuda::enable_peer_access(from.gpu.ordinal, to.gpu.ordinal)) return false;
+  return true;
+}
+
 FusedTraining::FusedTraining(FusedPlan const& plan) : plan_(plan) {
   if (!plan.refusal.empty()) throw Error(ErrorCode::bad_request, "fused training: " + plan.refusal);
   launch_ = std::make_unique<Launch>(plan);
@@ -43,24 +66,42 @@ FusedTraining::FusedTraining(FusedPlan const& plan) : plan_(plan) {
     throw Error(ErrorCode::bad_request, "fused training: a block of " + std::to_string(plan.network.threads) +
                                             " threads does not fit on a multiprocessor");
   FusedLayout const layout = layout_of(plan.network);
-  auto const zeros = [&](Index count) {
-    DeviceMemory memory(plan.device, static_cast<std::size_t>(std::max<Index>(count, 1)) * sizeof(float));
-    memory.fill(0);
-    return memory;
-  };
   Index const pitch = (plan.batch + fused_pitch - 1) / fused_pitch * fused_pitch;
-  saved_ = zeros(pitch * layout.saved_rows);
-  sums_ = zeros(Index{blocks_} * layout.all_sums);
-  image_losses_ = zeros(plan.batch);
-  counter_ = zeros(1);
+  saved_ = zeros(plan.device, pitch * layout.saved_rows);
+  sums_ = zeros(plan.device, Index{blocks_} * layout.all_sums);
+  image_losses_ = zeros(plan.device, plan.batch);
+  counter_ = zeros(plan.device, 1);
 }
 
 FusedTraining::~FusedTraining() = default;
+
+FusedMember FusedTraining::member(Index parameters) {
+  constexpr Index unit = 64;
+  team_.parameters = static_cast<int>(parameters);
+  team_.pitch = static_cast<int>(parameters / unit * unit + unit);  // the loss follows the parameters
+  gradients_ = zeros(plan_.device, 2 * Index{team_.pitch});
+  arrivals_ = zeros(plan_.device, 1);
+  return {static_cast<float*>(gradients_.data()), static_cast<unsigned*>(arrivals_.data()), blocks_};
+}
+
+void FusedTraining::join(std::vector<FusedMember> const& members, int own) {
+  team_.members = static_cast<int>(members.size());
+  team_.member = own;
+  team_.blocks = 0;
+  for (std::size_t i = 0; i < members.size(); ++i) {
+    team_.gradients[i] = members[i].gradients;
+    team_.arrivals[i] = members[i].arrivals;
+    team_.blocks += static_cast<unsigned>(members[i].blocks);
+  }
+}
 
 void FusedTraining::run(FusedTrainingArguments arguments, Stream stream) {
   auto const number = [](double value) { return static_cast<float>(value); };
   OptimizerProblem const& optimizer = plan_.optimizer;
   arguments.size = static_cast<int>(plan_.batch);
+  if (arguments.total == 0) arguments.total = arguments.size;
+  arguments.team = team_;
+  team_.step += static_cast<unsigned>(arguments.steps);
   arguments.momentum = number(optimizer.momentum);
   arguments.weight_decay = number(optimizer.weight_decay);
   arguments.beta1 = number(optimizer.beta1);

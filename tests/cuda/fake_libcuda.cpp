@@ -19,6 +19,7 @@ using cosmati::cuda::CaptureMode;
 using cosmati::cuda::DeviceAddress;
 using cosmati::cuda::DeviceAttribute;
 using cosmati::cuda::FunctionAttribute;
+using cosmati::cuda::Ordinal;
 using cosmati::cuda::Result;
 using Work = std::function<void()>;
 
@@ -253,6 +254,11 @@ Result cuPointerGetAttribute(int* value, int, DeviceAddress) {
   *value = 0;  // the ordinal of the device
   return Result::success;
 }
+Result cuDeviceCanAccessPeer(int* can, Ordinal, Ordinal) {
+  *can = 0;
+  return Result::success;
+}
+Result cuCtxEnablePeerAccess(CUctx_st*, unsigned) { return Result::success; }
 Result cuCtxSynchronize() { return refusal("cuCtxSynchronize"); }
 
 Result cuMemGetInfo_v2(std::size_t* free, std::size_t* total) {

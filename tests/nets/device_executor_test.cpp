@@ -100,6 +100,28 @@ TEST(LeNet5OnADevice, OneKernelGivesTheSameBitsAgain) {
   EXPECT_EQ(values(one), values(four));
 }
 
+// Devices that train together by one kernel each exchange their gradients while the kernels run. Shares of
+// different sizes, several steps, and a remainder that is smaller than the team, which is trained by layers.
+TEST(LeNet5OnADevice, KernelsOfSeveralDevicesTrainTogether) {
+  auto const data = easy_images(12, 1);
+  Device const emulator = this_device(Backend::emulator, 1), cpu = this_device(Backend::cpu, 2);
+  for (OptimizerKind const kind : {OptimizerKind::sgd, OptimizerKind::adam})
+    for (Index const batch : {5, 11}) {
+      auto const together = [&](int others, bool one_kernel) {
+        return train(Variant::modern, kind, emulator, data, batch, [&](nets::Assignment assignment) {
+          assignment.others.assign(static_cast<std::size_t>(others), emulator);
+          assignment.one_kernel = one_kernel;
+          return nets::make_executor(assignment);
+        });
+      };
+      Outcome const alone = together(0, true), three = together(2, true), layers = together(2, false);
+      expect_close(three, train(Variant::modern, kind, cpu, data, batch, &nets::make_executor), kind);
+      EXPECT_NE(three.values, alone.values);
+      EXPECT_NE(three.values, layers.values);
+      EXPECT_EQ(three.values, together(2, true).values);
+    }
+}
+
 // 16-bit data between the layers: GPU and CPU kernels agree approximately with f32. A loss scale that is too
 // large skips a step and is halved; otherwise gradients are as without it.
 TEST_P(EachVariantOnADevice, SixteenBitsLearnTheSame) {

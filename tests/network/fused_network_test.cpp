@@ -205,7 +205,7 @@ void expect_reference(int size, int step_count, int blocks) {
   p.pixels = steps.pixels.data(), p.scale = steps.scale, p.shift = steps.shift;
   p.rows = reinterpret_cast<unsigned char const*>(rows.data());
   p.row_bytes = (2 * size + 3) * 4, p.labels_at = 4 * size, p.numbers_at = 8 * size;
-  p.size = size, p.steps = step_count;
+  p.size = p.total = size, p.steps = step_count;
   p.values = values.data(), p.velocity = velocity.data(), p.second = second.data(), p.losses = losses.data();
   p.momentum = 0.9F, p.weight_decay = 1e-3F;
   p.beta1 = 0.9F, p.beta2 = 0.999F, p.rest1 = 0.1F, p.rest2 = 0.001F, p.epsilon = 1e-3F;

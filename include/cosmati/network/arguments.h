@@ -4,6 +4,20 @@
 
 namespace cosmati {
 
+// Devices that train together, each on its part of every batch. `gradients` of a member: two rows of `pitch`
+// floats, used in alternate steps: the gradients of all parameters, then the member's part of the loss. Each
+// member's kernel writes its own and reads those of all members. `arrivals` of a member counts the blocks of
+// all members that have written the gradients of a step; both are zero before the first step.
+inline constexpr int max_fused_members = 8;
+struct FusedTeamArguments {
+  int members = 1, member = 0;
+  int parameters = 0, pitch = 0;
+  float* gradients[max_fused_members] = {};
+  unsigned* arrivals[max_fused_members] = {};
+  unsigned blocks = 0;  // of all members
+  unsigned step = 0;    // number of the launch's first step
+};
+
 struct FusedTrainingArguments {
   unsigned char const* pixels = nullptr;  // images as bytes; an input is byte * scale + shift
   float scale = 1, shift = 0;
@@ -12,6 +26,7 @@ struct FusedTrainingArguments {
   Index row_bytes = 0;
   int labels_at = 0, numbers_at = 0;  // bytes
   int size = 0, steps = 0;            // images per batch, number of batches
+  int total = 0;                      // images per batch of all members of a team
   float* values = nullptr;            // all parameters
   float* velocity = nullptr;          // the optimizer's state: velocity (SGD) or first moment (Adam)
   float* second = nullptr;            // Adam's second moment
@@ -25,6 +40,7 @@ struct FusedTrainingArguments {
   float* sums = nullptr;
   float* image_losses = nullptr;
   unsigned* counter = nullptr;  // of the grid barrier
+  FusedTeamArguments team;
 };
 
 }  // namespace cosmati

@@ -92,6 +92,7 @@ struct FusedNetwork {
   int blocks = 1;  // resident blocks per multiprocessor
   bool adam = false;
   bool nesterov = false;
+  bool team = false;  // several devices train together
 
   friend COSMATI_CONSTEXPR bool operator==(FusedNetwork const&, FusedNetwork const&) = default;
   COSMATI_CONSTEXPR int classes() const { return layer[layers - 1].maps; }

@@ -1,14 +1,16 @@
 // The gradients of the parameters of a fused network over a batch, each computed by sixteen lanes of the grid
 // in a fixed order, and the optimizer's step.
 #pragma once
+#include "cosmati/arch/grid_barrier.h"
 #include "cosmati/network/arguments.h"
 #include "cosmati/network/block.h"
 
 namespace cosmati {
 
-// The numbers of a step: see OptimizerProblem::numbers.
+// The numbers of a step: see OptimizerProblem::numbers. `row`: the team's row of gradients, in floats.
 struct FusedNumbers {
   float rate, correction1, correction2;
+  int row = 0;
 };
 
 // A parameter and its optimizer's state, loaded before its gradient is known.
@@ -39,8 +41,27 @@ struct FusedParameter {
   }
 };
 
+// The gradient of a parameter for the other members of a team.
+struct FusedGradient {
+  int e;  // negative: none
+  COSMATI_DEVICE FusedGradient(FusedTrainingArguments const&, int element) : e(element) {}
+  COSMATI_DEVICE void update(FusedTrainingArguments const& p, FusedNumbers const& now, float gradient) const {
+    if (e >= 0) p.team.gradients[p.team.member][now.row + e] = gradient;
+  }
+};
+
+template <bool team, FusedNetwork network>
+struct GradientUse {
+  using type = FusedParameter<network>;
+};
+template <FusedNetwork network>
+struct GradientUse<true, network> {
+  using type = FusedGradient;
+};
+
 template <FusedNetwork network>
 struct FusedUpdate {
+  using Parameter = typename GradientUse<network.team, network>::type;
   static constexpr FusedLayout at = layout_of(network);
   static constexpr int groups = 32 / fused_lanes;  // per warp
   static constexpr int tile_inputs = 8;            // inputs per tile A warp updates a pair of groups. A group
@@ -59,6 +80,7 @@ struct FusedUpdate {
     return pairs;
   }
 
+  // Computes the gradient of each parameter, and updates it or, in a team, stores the gradient.
   COSMATI_DEVICE static void run(FusedTrainingArguments const& p, FusedNumbers const& now) {
     constexpr int warps = network.threads / 32, all = end_of_pairs(network.layers - 1);
     COSMATI_NO_UNROLL
@@ -70,6 +92,30 @@ struct FusedUpdate {
       else
         update_layer<0>(p, now, pair, group, lane);
     }
+  }
+
+  // Returns the sum of an element of the members' rows, in their order.
+  COSMATI_DEVICE static float sum_of_members(FusedTeamArguments const& team, int element) {
+    float part[max_fused_members] = {}, sum = 0;
+    COSMATI_UNROLL
+    for (int m = 0; m < max_fused_members; ++m)  // all loads in flight
+      if (m < team.members) part[m] = team.gradients[m][element];
+    COSMATI_UNROLL
+    for (int m = 0; m < max_fused_members; ++m) sum += part[m];
+    return sum;
+  }
+  // Updates the parameters by the members' gradients, which exist after the barrier of all devices. A
+  // thread's first parameter is loaded before.
+  COSMATI_DEVICE static void run_team(FusedTrainingArguments const& p, FusedNumbers const& now,
+                                      unsigned target) {
+    int e = arch::block_x() * network.threads + arch::thread();
+    FusedParameter<network> first(p, e < p.team.parameters ? e : -1);
+    arch::wait_for_team(p.team.arrivals[p.team.member], target);
+    if (e >= p.team.parameters) return;
+    first.update(p, now, sum_of_members(p.team, now.row + e));
+    COSMATI_NO_UNROLL
+    for (e += arch::grid_x() * network.threads; e < p.team.parameters; e += arch::grid_x() * network.threads)
+      FusedParameter<network>(p, e).update(p, now, sum_of_members(p.team, now.row + e));
   }
 
  private:
@@ -95,7 +141,7 @@ struct FusedUpdate {
     constexpr int all = at.all_sums;
     bool const exists = 4 * quad < all;
     int const e = parameter_of_sum<0>(4 * quad + lane / 4);
-    FusedParameter<network> parameter(p, lane % 4 == 0 ? e : -1);
+    Parameter parameter(p, lane % 4 == 0 ? e : -1);
     float sum[4] = {};
     if (exists) {
       float const* const from = p.sums + 4 * quad;
@@ -144,7 +190,7 @@ struct FusedUpdate {
     int const own_output = output + lane / 4, own_input = input + lane % 4 * 2;
     bool const updates = exists && own_output < layer.maps && (bias ? lane % 4 == 0 : own_input < inputs);
     int const e = bias ? layer.bias + own_output : layer.weight + own_output * inputs + own_input;
-    FusedParameter<network> first(p, updates ? e : -1), second(p, updates && !bias ? e + 1 : -1);
+    Parameter first(p, updates ? e : -1), second(p, updates && !bias ? e + 1 : -1);
     float sum[4 * tile_inputs] = {};
     Vector<float, 4> center[4][tile_inputs / 4] = {};
     if constexpr (layer.gaussian) {

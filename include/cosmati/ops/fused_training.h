@@ -3,6 +3,7 @@
 #pragma once
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "cosmati/network/arguments.h"
 #include "cosmati/network/shape.h"
@@ -15,7 +16,7 @@ struct FusedPlan {
   FusedNetwork network;  // including images and threads per block
   OptimizerProblem optimizer;
   Device device;
-  Index batch = 0;
+  Index batch = 0;  // images of this device
   int shared_bytes = 0;
   std::string refusal;  // why the device does not train the network by one kernel; empty: it does
 
@@ -23,9 +24,20 @@ struct FusedPlan {
 };
 
 // Plans how to train `layers` (without block properties) in batches of `batch` images with SGD with momentum,
-// or Adam. Pure.
+// or Adam. `team`: `device` is a member of a team. Pure.
 FusedPlan plan_fused(FusedNetwork const& layers, Index batch, OptimizerProblem const& optimizer,
-                     Device const& device);
+                     Device const& device, bool team = false);
+
+// What the other members of a team need to know of a member: its memory, and the blocks of its grid.
+struct FusedMember {
+  float* gradients = nullptr;
+  unsigned* arrivals = nullptr;
+  int blocks = 0;
+};
+
+// Returns whether these devices can be a team: at most max_fused_members different ones of this process that
+// can access each other's memory, which is enabled.
+bool can_train_together(std::vector<Device> const& devices);
 
 // A prepared plan with the memory that its kernel needs in addition to the caller's. Supports one run at a
 // time.
@@ -34,6 +46,11 @@ class FusedTraining {
   // Compiles the kernel, or finds it in the cache. Throws Error(bad_request) if the plan is a refusal.
   explicit FusedTraining(FusedPlan const& plan);
   ~FusedTraining();
+  // For a team: allocates the memory for the gradients of so many parameters. Then each member joins with the
+  // members in their order, before it runs. All members run the same numbers of steps at the same time, in
+  // separate threads.
+  FusedMember member(Index parameters);
+  void join(std::vector<FusedMember> const& members, int own);
   // Enqueues arguments.steps steps. The caller sets the members up to `losses`, except `size`.
   void run(FusedTrainingArguments arguments, Stream stream = nullptr);
 
@@ -42,7 +59,8 @@ class FusedTraining {
   FusedPlan plan_;
   std::unique_ptr<Launch> launch_;
   int blocks_ = 0;
-  DeviceMemory saved_, sums_, image_losses_, counter_;
+  DeviceMemory saved_, sums_, image_losses_, counter_, gradients_, arrivals_;
+  FusedTeamArguments team_;
 };
 
 }  // namespace cosmati

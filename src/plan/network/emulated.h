@@ -7,10 +7,11 @@ namespace cosmati::plan {
 // Images and threads per block in the emulator, where threads are slow and batches small.
 inline constexpr int emulated_fused_images = 2, emulated_fused_threads = 64;
 
-constexpr FusedNetwork with_parameters(FusedNetwork network, bool adam) {
+constexpr FusedNetwork with_parameters(FusedNetwork network, bool adam, bool team) {
   network.images = emulated_fused_images;
   network.threads = emulated_fused_threads;
   network.adam = adam;
+  network.team = team;
   // The same layout as Parameters::allocate().
   int end = 0;
   auto const take = [&](int count) {
@@ -26,7 +27,7 @@ constexpr FusedNetwork with_parameters(FusedNetwork network, bool adam) {
 }
 
 // The variants `modern` and `chapter`.
-constexpr FusedNetwork emulated_lenet5(bool modern, bool adam) {
+constexpr FusedNetwork emulated_lenet5(bool modern, bool adam, bool team = false) {
   FusedNetwork network;
   network.layers = 5;
   FusedFunction const function = modern ? FusedFunction::relu : FusedFunction::sigmoid;
@@ -36,7 +37,7 @@ constexpr FusedNetwork emulated_lenet5(bool modern, bool adam) {
   network.layer[3] = {120, 1, 1, 84, 0, 0, 1, false, function};
   network.layer[4] = {84, 1, 1, 10};
   network.layer[4].gaussian = !modern;
-  return with_parameters(network, adam);
+  return with_parameters(network, adam, team);
 }
 
 }  // namespace cosmati::plan

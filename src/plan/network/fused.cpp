@@ -21,7 +21,8 @@ std::string layer_text(FusedLayer const& l) {
 bool in_catalogue(FusedNetwork const& network) {
   for (bool const modern : {false, true})
     for (bool const adam : {false, true})
-      if (network == emulated_lenet5(modern, adam)) return true;
+      for (bool const team : {false, true})
+        if (network == emulated_lenet5(modern, adam, team)) return true;
   return false;
 }
 
@@ -61,8 +62,9 @@ int shared_bytes(FusedNetwork const& network) {
 std::string fused_traits(FusedNetwork const& network) {
   std::string layers;
   for (int i = 0; i < network.layers; ++i) layers += (i > 0 ? ", " : "") + layer_text(network.layer[i]);
-  return fmt::format("FusedTraits<FusedNetwork{{{}, {{{}}}, {}, {}, {}, {}, {}}}>", network.layers, layers,
-                     network.images, network.threads, network.blocks, network.adam, network.nesterov);
+  return fmt::format("FusedTraits<FusedNetwork{{{}, {{{}}}, {}, {}, {}, {}, {}, {}}}>", network.layers,
+                     layers, network.images, network.threads, network.blocks, network.adam, network.nesterov,
+                     network.team);
 }
 
 program::KernelSpec fused_kernel(FusedPlan const& plan) {
@@ -92,11 +94,12 @@ int fused_blocks(FusedPlan const& plan, int resident) {
 namespace cosmati {
 
 FusedPlan plan_fused(FusedNetwork const& layers, Index batch, OptimizerProblem const& optimizer,
-                     Device const& device) {
+                     Device const& device, bool team) {
   FusedPlan plan{layers, optimizer, device, batch, 0, {}};
   FusedNetwork& network = plan.network;
   network.adam = optimizer.kind == OptimizerKind::adam;
   network.nesterov = optimizer.nesterov;
+  network.team = team;
   if (device.backend == Backend::emulator) {
     network.images = plan::emulated_fused_images;
     network.threads = plan::emulated_fused_threads;

@@ -103,6 +103,8 @@ constexpr int launch_end = 0, launch_buffer = 1, launch_buffer_size = 2;
   FUNCTION(cuDevicePrimaryCtxRetain, (CUctx_st** context, Ordinal device))                               \
   FUNCTION(cuCtxGetCurrent, (CUctx_st** context))                                                        \
   FUNCTION(cuCtxSetCurrent, (CUctx_st* context))                                                         \
+  FUNCTION(cuDeviceCanAccessPeer, (int* can, Ordinal device, Ordinal peer))                              \
+  FUNCTION(cuCtxEnablePeerAccess, (CUctx_st* peer, unsigned flags))                                      \
   FUNCTION(cuCtxSynchronize, ())                                                                         \
   FUNCTION(cuMemGetInfo_v2, (std::size_t* free, std::size_t* total))                                     \
   FUNCTION(cuMemAlloc_v2, (DeviceAddress* address, std::size_t bytes))                                   \

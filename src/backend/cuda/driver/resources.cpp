@@ -107,6 +107,20 @@ void wait(int ordinal, Stream stream) {
   driver().cuStreamSynchronize(handle_of(stream));
 }
 
+bool enable_peer_access(int from, int to) {
+  constexpr auto already_enabled = static_cast<Result>(704);
+  if (from == to) return false;
+  Ordinal device = 0, peer = 0;
+  driver().cuDeviceGet(&device, from);
+  driver().cuDeviceGet(&peer, to);
+  int can = 0;
+  driver().cuDeviceCanAccessPeer(&can, device, peer);
+  if (can == 0) return false;
+  Current const current(from);
+  Result const result = driver().cuCtxEnablePeerAccess.attempt(primary_context(to), 0);
+  return result == Result::success || result == already_enabled;
+}
+
 void wait_for_device(int ordinal) {
   Current const current(ordinal);
   driver().cuCtxSynchronize();

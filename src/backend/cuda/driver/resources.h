@@ -75,6 +75,8 @@ class OwnedStream : public Owner<CUstream_st*> {
 // These wait until all work on a stream, or on every stream of a device, is complete.
 void wait(int ordinal, Stream stream);
 void wait_for_device(int ordinal);
+// Lets kernels on device `from` access memory of another device `to`. Returns false if they cannot.
+bool enable_peer_access(int from, int to);
 
 // Device memory, aligned to 256 bytes by the driver. Even a buffer of 0 bytes has an address.
 class DeviceBuffer : public Owner<DeviceAddress> {

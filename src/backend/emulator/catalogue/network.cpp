@@ -21,6 +21,10 @@ void add_networks(KernelTable& table) {
   add<plan::emulated_lenet5(false, true)>(table);
   add<plan::emulated_lenet5(true, false)>(table);
   add<plan::emulated_lenet5(true, true)>(table);
+  add<plan::emulated_lenet5(false, false, true)>(table);
+  add<plan::emulated_lenet5(false, true, true)>(table);
+  add<plan::emulated_lenet5(true, false, true)>(table);
+  add<plan::emulated_lenet5(true, true, true)>(table);
 }
 
 }  // namespace cosmati::emulator
