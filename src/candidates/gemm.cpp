@@ -16,5 +16,5 @@ std::vector<Candidate<GemmProblem>> gpu_list<GemmProblem>(Backend backend) {
 
 }  // namespace cosmati
 
-COSMATI_PLAN(GemmProblem, {cpu::openblas_candidate()}, {},
+COSMATI_PLAN(GemmProblem, {cpu::openblas_candidate()}, {cpu::openblas_f32_candidate()},
              {plan::each_matrix_candidate(), cpu::in_order_candidate()})

@@ -15,6 +15,7 @@
 namespace cosmati::cpu {
 
 Candidate<GemmProblem> openblas_candidate();       // f64, products by OpenBLAS
+Candidate<GemmProblem> openblas_f32_candidate();   // f32
 Candidate<GemmProblem> in_order_candidate();       // any types; the products of an element are added in order
 Candidate<ConvolutionProblem> im2col_candidate();  // any types, in double, products by OpenBLAS
 Candidate<ConvolutionProblem> bias_gradient_candidate();

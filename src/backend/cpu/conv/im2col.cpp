@@ -172,8 +172,9 @@ class Im2colKernel final : public HostKernel<Problem> {
         Range const places{i % slices * slice_, std::min(places_, (i % slices + 1) * slice_)};
         Index const width = places.last - places.first;
         unfold(memory.x + image_group * channels_ * image_size(), {0, depth_}, places, slice);
-        openblas_dgemm(false, false, filters_, width, depth_, 1, memory.w + group * filters_ * depth_, depth_,
-                       slice, width, 0, memory.y + image_group * filters_ * places_ + places.first, places_);
+        openblas_product(false, false, filters_, width, depth_, 1, memory.w + group * filters_ * depth_,
+                         depth_, slice, width, 0, memory.y + image_group * filters_ * places_ + places.first,
+                         places_);
       }
     });
   }
@@ -195,9 +196,9 @@ class Im2colKernel final : public HostKernel<Problem> {
         for (Index at = 0; at < places_; at += slice_) {
           Range const places{at, std::min(places_, at + slice_)};
           Index const width = places.last - places.first;
-          openblas_dgemm(true, false, rows.last - rows.first, width, filters_, 1,
-                         memory.w + group * filters_ * depth_ + rows.first, depth_,
-                         memory.y + image_group * filters_ * places_ + at, places_, 0, slice, width);
+          openblas_product(true, false, rows.last - rows.first, width, filters_, 1,
+                           memory.w + group * filters_ * depth_ + rows.first, depth_,
+                           memory.y + image_group * filters_ * places_ + at, places_, 0, slice, width);
           fold(slice, rows, places, dx);
         }
       }
@@ -219,10 +220,10 @@ class Im2colKernel final : public HostKernel<Problem> {
             Range const places{at, std::min(places_, at + slice_)};
             Index const width = places.last - places.first;
             unfold(memory.x + image_group * channels_ * image_size(), rows, places, slice);
-            openblas_dgemm(false, true, filters_, rows.last - rows.first, width, 1,
-                           memory.y + image_group * filters_ * places_ + at, places_, slice, width,
-                           n == 0 && at == 0 ? 0 : 1, memory.w + group * filters_ * depth_ + rows.first,
-                           depth_);
+            openblas_product(false, true, filters_, rows.last - rows.first, width, 1,
+                             memory.y + image_group * filters_ * places_ + at, places_, slice, width,
+                             n == 0 && at == 0 ? 0 : 1, memory.w + group * filters_ * depth_ + rows.first,
+                             depth_);
           }
     });
   }

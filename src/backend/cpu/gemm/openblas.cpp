@@ -15,11 +15,13 @@
 namespace cosmati::cpu {
 namespace {
 
-using Dgemm = void (*)(int order, int transposed_a, int transposed_b, int m, int n, int k, double alpha,
-                       double const* a, int lda, double const* b, int ldb, double beta, double* c, int ldc);
+template <class Real>
+using Product = void (*)(int order, int transposed_a, int transposed_b, int m, int n, int k, Real alpha,
+                         Real const* a, int lda, Real const* b, int ldb, Real beta, Real* c, int ldc);
 
 struct Library {
-  Dgemm dgemm = nullptr;
+  Product<double> dgemm = nullptr;
+  Product<float> sgemm = nullptr;
   std::string description;
 };
 
@@ -63,13 +65,14 @@ Library load() {
     library.description = reason != nullptr ? reason : "libopenblas.so.0 cannot be opened";
     return library;
   }
-  library.dgemm = reinterpret_cast<Dgemm>(dlsym(handle, "cblas_dgemm"));
+  library.dgemm = reinterpret_cast<Product<double>>(dlsym(handle, "cblas_dgemm"));
+  library.sgemm = reinterpret_cast<Product<float>>(dlsym(handle, "cblas_sgemm"));
   auto const set_threads = reinterpret_cast<void (*)(int)>(dlsym(handle, "openblas_set_num_threads"));
   auto const config = reinterpret_cast<char const* (*)()>(dlsym(handle, "openblas_get_config"));
   auto const core = reinterpret_cast<char const* (*)()>(dlsym(handle, "openblas_get_corename"));
-  if (library.dgemm == nullptr || set_threads == nullptr) {
+  if (library.dgemm == nullptr || library.sgemm == nullptr || set_threads == nullptr) {
     library.dgemm = nullptr;
-    library.description = "libopenblas.so.0 lacks cblas_dgemm or openblas_set_num_threads";
+    library.description = "libopenblas.so.0 lacks cblas_dgemm, cblas_sgemm or openblas_set_num_threads";
     return library;
   }
   set_threads(1);
@@ -81,6 +84,16 @@ Library load() {
 Library const& library() {
   static Library const one = load();
   return one;
+}
+
+template <class Real>
+void call(Product<Real> product, bool transposed_a, bool transposed_b, Index m, Index n, Index k, Real alpha,
+          Real const* a, Index lda, Real const* b, Index ldb, Real beta, Real* d, Index ldd) {
+  if (m == 0 || n == 0) return;
+  constexpr int row_major = 101, as_it_is = 111, transposed = 112;
+  product(row_major, transposed_a ? transposed : as_it_is, transposed_b ? transposed : as_it_is,
+          static_cast<int>(m), static_cast<int>(n), static_cast<int>(k), alpha, a, static_cast<int>(lda), b,
+          static_cast<int>(ldb), beta, d, static_cast<int>(ldd));
 }
 
 }  // namespace
@@ -103,14 +116,16 @@ char const* openblas_core_type() {
 bool openblas_available() { return library().dgemm != nullptr; }
 std::string const& openblas_description() { return library().description; }
 
-void openblas_dgemm(bool transposed_a, bool transposed_b, Index m, Index n, Index k, double alpha,
-                    double const* a, Index lda, double const* b, Index ldb, double beta, double* d,
-                    Index ldd) {
-  if (m == 0 || n == 0) return;
-  constexpr int row_major = 101, as_it_is = 111, transposed = 112;
-  library().dgemm(row_major, transposed_a ? transposed : as_it_is, transposed_b ? transposed : as_it_is,
-                  static_cast<int>(m), static_cast<int>(n), static_cast<int>(k), alpha, a,
-                  static_cast<int>(lda), b, static_cast<int>(ldb), beta, d, static_cast<int>(ldd));
+void openblas_product(bool transposed_a, bool transposed_b, Index m, Index n, Index k, double alpha,
+                      double const* a, Index lda, double const* b, Index ldb, double beta, double* d,
+                      Index ldd) {
+  call(library().dgemm, transposed_a, transposed_b, m, n, k, alpha, a, lda, b, ldb, beta, d, ldd);
+}
+void openblas_product(bool transposed_a, bool transposed_b, Index m, Index n, Index k, double alpha,
+                      float const* a, Index lda, float const* b, Index ldb, double beta, float* d,
+                      Index ldd) {
+  call(library().sgemm, transposed_a, transposed_b, m, n, k, static_cast<float>(alpha), a, lda, b, ldb,
+       static_cast<float>(beta), d, ldd);
 }
 
 }  // namespace cosmati::cpu

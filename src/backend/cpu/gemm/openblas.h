@@ -1,4 +1,5 @@
-// OpenBLAS, opened on first use: products in double precision, which oneDNN lacks.
+// OpenBLAS, opened on first use: products in double precision, which oneDNN lacks, and in single precision
+// where oneDNN is not available or refuses them.
 #pragma once
 #include <string>
 
@@ -17,8 +18,10 @@ char const* openblas_core_type();
 
 // d (m, n, row-major with leading dimension ldd) = alpha * op(a) * op(b) + beta * d on the calling thread.
 // transposed_a: a is stored (k, m); transposed_b: b is stored (n, k); all row-major.
-void openblas_dgemm(bool transposed_a, bool transposed_b, Index m, Index n, Index k, double alpha,
-                    double const* a, Index lda, double const* b, Index ldb, double beta, double* d,
-                    Index ldd);
+void openblas_product(bool transposed_a, bool transposed_b, Index m, Index n, Index k, double alpha,
+                      double const* a, Index lda, double const* b, Index ldb, double beta, double* d,
+                      Index ldd);
+void openblas_product(bool transposed_a, bool transposed_b, Index m, Index n, Index k, double alpha,
+                      float const* a, Index lda, float const* b, Index ldb, double beta, float* d, Index ldd);
 
 }  // namespace cosmati::cpu

@@ -1,6 +1,7 @@
-// Double-precision matrix products by OpenBLAS: one slice of the result per thread or, if the epilogue is
-// more than alpha and beta, tile by tile.
+// Matrix products of f64, and of f32 where oneDNN does not compute them, by OpenBLAS: one slice of the result
+// per thread or, if the epilogue is more than alpha and beta, tile by tile.
 #include <optional>
+#include <type_traits>
 
 #include "src/backend/cpu/converted.h"
 #include "src/backend/cpu/gemm/blas_form.h"
@@ -12,12 +13,14 @@
 namespace cosmati::cpu {
 namespace {
 
+template <class Real>
 std::string violates_openblas(GemmProblem const& p, Device const& device) {
+  constexpr DataType type = std::is_same_v<Real, double> ? DataType::f64 : DataType::f32;
   if (!device.openblas) return "OpenBLAS cannot be opened: " + openblas_description();
   for (TensorDescription const* t : {&p.a, &p.b, &p.d})
-    if (t->type != DataType::f64)
+    if (t->type != type)
       return "a, b and d are " + std::string(name_of(p.a.type)) + ", " + name_of(p.b.type) + " and " +
-             name_of(p.d.type) + "; all three must be f64";
+             name_of(p.d.type) + "; all three must be " + name_of(type);
   for (Index extent : {p.m(), p.n(), p.k()})
     if (extent > largest_blas_index)
       return "m, n, k are " + std::to_string(p.m()) + ", " + std::to_string(p.n()) + ", " +
@@ -33,6 +36,7 @@ std::string violates_openblas(GemmProblem const& p, Device const& device) {
 // The tile of one OpenBLAS call when an epilogue follows; it has enough rows to amortize the packing of b.
 constexpr Index tile_rows = 512, tile_columns = 2048;
 
+template <class Real>
 class OpenblasKernel final : public HostKernel<GemmProblem> {
  public:
   OpenblasKernel(GemmProblem const& problem, Device const& device)
@@ -44,7 +48,7 @@ class OpenblasKernel final : public HostKernel<GemmProblem> {
     read_blas_operand(seen().d, d_);
     if (in_blas_) return;
     grid_ = tiles();
-    tail_.emplace(product_, grid_, DataType::f64, true);
+    tail_.emplace(product_, grid_, seen().d.type, true);
   }
 
   std::size_t workspace_bytes() const {
@@ -56,7 +60,7 @@ class OpenblasKernel final : public HostKernel<GemmProblem> {
     if (in_blas_) return run_blas(arguments);
     for_each_tile(grid_, threads_, [&](int part, Tile const& tile) {
       std::byte* const own = workspace + static_cast<std::size_t>(part) * part_bytes();
-      multiply(arguments, tile, reinterpret_cast<double*>(own), tile.columns, 1, 0);
+      multiply(arguments, tile, reinterpret_cast<Real*>(own), tile.columns, 1, 0);
       tail_->run(tile, own, arguments, own + sums_bytes());
     });
   }
@@ -64,7 +68,7 @@ class OpenblasKernel final : public HostKernel<GemmProblem> {
  private:
   GemmProblem const& seen() const { return product_.problem; }
   std::size_t sums_bytes() const {
-    return round_up(static_cast<std::size_t>(grid_.tile_m * grid_.tile_n) * sizeof(double));
+    return round_up(static_cast<std::size_t>(grid_.tile_m * grid_.tile_n) * sizeof(Real));
   }
   std::size_t part_bytes() const { return sums_bytes() + round_up(tail_->workspace_bytes()); }
 
@@ -97,21 +101,21 @@ class OpenblasKernel final : public HostKernel<GemmProblem> {
         columns = share(n, part, count, grain);
       for (Index i = matrices.first; i < matrices.last; ++i) {
         Tile const slice{i, rows.first, columns.first, rows.last - rows.first, columns.last - columns.first};
-        double* const d = static_cast<double*>(arguments.d) + i * seen().d.layout.stride[0];
+        Real* const d = static_cast<Real*>(arguments.d) + i * seen().d.layout.stride[0];
         multiply(arguments, slice, d + slice.row * d_.leading + slice.column, d_.leading, alpha, beta);
       }
     });
   }
 
   // Computes one tile; `d` points to its first element and has leading dimension `leading`.
-  void multiply(GemmProblem::Arguments const& arguments, Tile const& tile, double* d, Index leading,
+  void multiply(GemmProblem::Arguments const& arguments, Tile const& tile, Real* d, Index leading,
                 double alpha, double beta) const {
-    auto const* const a = static_cast<double const*>(arguments.a) + tile.batch * seen().a.layout.stride[0] +
+    auto const* const a = static_cast<Real const*>(arguments.a) + tile.batch * seen().a.layout.stride[0] +
                           tile.row * (a_.letter == 'N' ? a_.leading : 1);
-    auto const* const b = static_cast<double const*>(arguments.b) + tile.batch * seen().b.layout.stride[0] +
+    auto const* const b = static_cast<Real const*>(arguments.b) + tile.batch * seen().b.layout.stride[0] +
                           tile.column * (b_.letter == 'N' ? 1 : b_.leading);
-    openblas_dgemm(a_.letter == 'T', b_.letter == 'T', tile.rows, tile.columns, seen().k(), alpha, a,
-                   a_.leading, b, b_.leading, beta, d, leading);
+    openblas_product(a_.letter == 'T', b_.letter == 'T', tile.rows, tile.columns, seen().k(), alpha, a,
+                     a_.leading, b, b_.leading, beta, d, leading);
   }
 
   OrientedGemm product_;
@@ -123,17 +127,21 @@ class OpenblasKernel final : public HostKernel<GemmProblem> {
   std::optional<TileEpilogue> tail_;
 };
 
-}  // namespace
-
-Candidate<GemmProblem> openblas_candidate() {
-  return {"openblas",
-          {{violates_openblas}},
+template <class Real>
+Candidate<GemmProblem> candidate_of(char const* name) {
+  return {name,
+          {{violates_openblas<Real>}},
           [](GemmProblem const& problem, Device const& device) {
-            return OpenblasKernel(problem, device).workspace_bytes();
+            return OpenblasKernel<Real>(problem, device).workspace_bytes();
           },
           [](Plan<GemmProblem> const& plan) -> std::unique_ptr<Kernel<GemmProblem>> {
-            return std::make_unique<OpenblasKernel>(plan.problem, plan.device);
+            return std::make_unique<OpenblasKernel<Real>>(plan.problem, plan.device);
           }};
 }
+
+}  // namespace
+
+Candidate<GemmProblem> openblas_candidate() { return candidate_of<double>("openblas"); }
+Candidate<GemmProblem> openblas_f32_candidate() { return candidate_of<float>("openblas_f32"); }
 
 }  // namespace cosmati::cpu
