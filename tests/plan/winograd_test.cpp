@@ -35,9 +35,28 @@ double largest_deviation() {
   return largest;
 }
 
+// The same for the taps of a filter gradient: y(r) = sum over i of g(i) d(i + r).
+template <int tile>
+double largest_deviation_of_taps() {
+  using Matrices = WinogradMatrices<tile>;
+  double largest = 0;
+  for (int r = 0; r < Matrices::taps; ++r)
+    for (int i = 0; i < tile; ++i)
+      for (int l = 0; l < Matrices::size; ++l) {
+        double sum = l == i + r ? -1 : 0;
+        for (int x = 0; x < Matrices::size; ++x)
+          sum += static_cast<double>(Matrices::tap(r, x)) * Matrices::gradient(x, i) *
+                 static_cast<double>(Matrices::input(x, l));
+        largest = std::max(largest, std::fabs(sum));
+      }
+  return largest;
+}
+
 TEST(Winograd, TheMatricesMakeACorrelation) {
   EXPECT_EQ(largest_deviation<2>(), 0);
   EXPECT_LT(largest_deviation<4>(), 1e-15);
+  EXPECT_EQ(largest_deviation_of_taps<2>(), 0);
+  EXPECT_LT(largest_deviation_of_taps<4>(), 1e-15);
 }
 
 Geometry padded() {
@@ -59,7 +78,7 @@ Geometry single() {  // the smallest image
 
 // Tiles of 2x2 are exact for small integers.
 TEST(Winograd, SmallTilesAreExactInEveryLayout) {
-  for (ConvolutionDirection const direction : both)
+  for (ConvolutionDirection const direction : directions)
     for (TensorFormat const format : formats)
       for (Geometry const& geometry : {padded(), ragged(), single()})
         expect_right(problem_of(direction, DataType::f32, DataType::f32, format, geometry), "winograd",
@@ -105,6 +124,33 @@ TEST(Winograd, SlicesFitIntoTheWorkspace) {
   }
 }
 
+// The sums of a filter gradient's slices are kept apart, and slices are equal.
+TEST(Winograd, SlicesOfAFilterGradientAreAdded) {
+  for (TensorFormat const format : formats) {
+    auto const p = problem_of(ConvolutionDirection::filter, DataType::f32, DataType::f32, format, ragged());
+    PlanOptions options;
+    options.kernel = "winograd";
+    options.policy = "tile=2";
+    auto const whole = make_plan(p, emulated_device(), options);
+    EXPECT_EQ(std::get<WinogradRecipe>(whole.recipe.own).slice, 3);
+    options.max_workspace = whole.workspace_bytes - 1;
+    auto const sliced = make_plan(p, emulated_device(), options);
+    EXPECT_EQ(std::get<WinogradRecipe>(sliced.recipe.own).slice, 1);
+    EXPECT_LE(sliced.workspace_bytes, options.max_workspace);
+    expect_right(p, "winograd", "tile=2", options.max_workspace);
+  }
+}
+
+TEST(Winograd, EpiloguesSeeTheIndicesOfTaps) {
+  for (TensorFormat const format : formats) {
+    auto p = problem_of(ConvolutionDirection::filter, DataType::f32, DataType::f32, format, ragged());
+    p.epilogue.expression =
+        epilogue::parse("2 * acc + old[n, k, p, q] - tap[q, p]", epilogue::convolution_indices);
+    p.epilogue.operands = {p.w, describe(DataType::f32, {p.w.extent(3), p.w.extent(2)})};
+    expect_right(p, "winograd", "tile=2");
+  }
+}
+
 struct Deviation {
   double of_results = 0;  // root mean square error over the root mean square of the results
   double of_bound = 0;    // largest error over winograd_bound()
@@ -114,7 +160,8 @@ Deviation deviation(ConvolutionProblem const& p, int tile) {
   options.kernel = "winograd";
   options.policy = "tile=" + std::to_string(tile);
   auto const plan = make_plan(p, emulated_device(), options);
-  bool const forward = p.direction == ConvolutionDirection::forward;
+  bool const forward = p.direction == ConvolutionDirection::forward,
+             of_filter = p.direction == ConvolutionDirection::filter;
   unsigned state = 1;
   auto const drawn = [&state](TensorDescription const& description) {
     Tensor tensor(description);
@@ -125,16 +172,16 @@ Deviation deviation(ConvolutionProblem const& p, int tile) {
     }
     return tensor;
   };
-  Tensor const image = drawn(forward ? p.x : p.y), filter = drawn(p.w);
+  Tensor const image = drawn(forward ? p.x : p.y), filter = drawn(of_filter ? p.x : p.w);
   auto const arguments = [&](Tensor& result) {
     ConvolutionProblem::Arguments all;
     (forward ? all.x : all.dy) = image.data();
-    all.w = filter.data();
-    (forward ? all.y : all.dx) = result.data();
+    (of_filter ? all.x : all.w) = filter.data();
+    (forward ? all.y : of_filter ? all.dw : all.dx) = result.data();
     return all;
   };
   ConvolutionProblem exact = p;
-  TensorDescription& result = forward ? exact.y : exact.x;
+  TensorDescription& result = forward ? exact.y : of_filter ? exact.w : exact.x;
   Tensor ours(result);
   result.type = DataType::f64;
   Tensor truth(result), workspace(DataType::u8, Shape(static_cast<Index>(plan.workspace_bytes)));
@@ -167,8 +214,17 @@ TEST(Winograd, TheErrorIsWhatThePlanExpects) {
         EXPECT_LT(found.of_bound, 1) << name_of(type) << " tile " << tile;
         EXPECT_GT(found.of_bound, 0.02) << name_of(type) << " tile " << tile;
       }
+  for (int const tile : {2, 4}) {
+    double const expected = plan::winograd_filter_error(tile, tile == 2 ? 7 * 6 : 4 * 3);
+    Deviation const found = deviation(
+        problem_of(ConvolutionDirection::filter, DataType::f32, DataType::f32, TensorFormat::nhwc, g), tile);
+    EXPECT_GT(found.of_results, 0.6 * expected) << "filter gradient, tile " << tile;
+    EXPECT_LT(found.of_results, 1.4 * expected) << "filter gradient, tile " << tile;
+    EXPECT_LT(found.of_bound, 1) << "filter gradient, tile " << tile;
+    EXPECT_GT(found.of_bound, 0.02) << "filter gradient, tile " << tile;
+  }
   for (TensorFormat const format : formats)  // the larger tile is chosen in the other layouts
-    for (ConvolutionDirection const direction : both)
+    for (ConvolutionDirection const direction : directions)
       EXPECT_LT(deviation(problem_of(direction, DataType::f32, DataType::f32, format, ragged()), 4).of_bound,
                 1);
 }
@@ -194,6 +250,14 @@ TEST(Winograd, ThePlannerTakesItForManyChannelsOfF32) {
   auto const plan = make_plan(layer(DataType::f32), device);
   EXPECT_EQ(plan.kernel, "winograd");
   EXPECT_EQ(std::get<WinogradRecipe>(plan.recipe.own).tile, 4);
+}
+
+TEST(Winograd, ThePlannerTakesItForFilterGradientsOfManyChannels) {
+  Device device = emulated_device();
+  device.backend = Backend::cuda;
+  ConvolutionProblem gradient = layer(DataType::f32);
+  gradient.direction = ConvolutionDirection::filter;
+  EXPECT_EQ(make_plan(gradient, device).kernel, "winograd");
 }
 
 TEST(Winograd, ErrorsLimitTheChoice) {
@@ -245,6 +309,9 @@ TEST(Winograd, TheTransformsCompileWithoutSpills) {
       options.policy = policy;
       program::Program const program = plan::program_of(make_plan(p, device, options));
       for (program::KernelSpec const& kernel : program.kernels)
+        EXPECT_EQ(jit::compile(cuda::kernel_source(kernel, device.gpu)).local_bytes, 0) << kernel.key();
+      p = problem_of(ConvolutionDirection::filter, DataType::f32, DataType::f32, format, g);
+      for (program::KernelSpec const& kernel : plan::program_of(make_plan(p, device, options)).kernels)
         EXPECT_EQ(jit::compile(cuda::kernel_source(kernel, device.gpu)).local_bytes, 0) << kernel.key();
     }
 }

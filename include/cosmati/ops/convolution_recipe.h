@@ -123,7 +123,8 @@ struct WinogradRecipe {
   DataType type = DataType::f32;    // type of the transformed image and filters
   bool image_channels_last = true;  // in the transformed image, channels are contiguous, otherwise tiles
   bool image_together = false;      // a thread loads several channels as one vector
-  bool filter_inputs_last = true;   // input channels are contiguous in the transformed filters
+  bool filter_inputs_last = true;   // channels are contiguous in the transformed filters (input channels) or
+                                    // dy
   WinogradRun run = WinogradRun::channels;
   Index slice = 0;  // images per slice
   // Offsets in the workspace in bytes, after the product's own part.

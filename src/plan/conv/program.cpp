@@ -14,6 +14,7 @@
 #include "src/plan/conv/sliding.h"
 #include "src/plan/conv/windows/tma_im2col.h"
 #include "src/plan/conv/windows/window_program.h"
+#include "src/plan/conv/winograd/winograd_filter.h"
 #include "src/plan/conv/winograd/winograd_program.h"
 #include "src/plan/emulated/contents.h"
 #include "src/program/execute.h"
@@ -33,7 +34,8 @@ program::Program program_of(Plan<Problem> const& plan) {
       return filter ? depthwise_rows_filter_program(plan) : depthwise_rows_program(plan);
     case ConvolutionAlgorithm::dgrad_small_c: return dgrad_small_c_program(plan);
     case ConvolutionAlgorithm::wgrad_taps: return wgrad_taps_program(plan);
-    case ConvolutionAlgorithm::winograd: return winograd_program(plan);
+    case ConvolutionAlgorithm::winograd:
+      return filter ? winograd_filter_program(plan) : winograd_program(plan);
     case ConvolutionAlgorithm::fft: return fft_program(plan);
     case ConvolutionAlgorithm::implicit_gemm:
       if (is_window_product(plan.recipe)) return window_program(plan);

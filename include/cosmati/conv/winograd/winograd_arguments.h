@@ -40,6 +40,29 @@ struct WinogradImageParameters {
   WinogradMatrix to;
 };
 
+// The tiles of dy in the order of those of x.
+struct WinogradGradientParameters {
+  void const* gradient = nullptr;  // element (0, 0) of the slice's first image
+  DataType type = DataType::f32;
+  IndexStrides tiles;
+  int rows = 0, columns = 0;
+  Index row_stride = 0, column_stride = 0, channel_stride = 0;
+  WinogradMatrix to;
+};
+
+// Element (line, place) of the sums of `parts` slices, `part_stride` elements apart, is the gradient of the
+// filter of channels (line, place). The `number` of a channel or tap determines its index, n or m of the
+// result.
+template <class Epilogue, class Destination>
+struct WinogradTapsParameters {
+  WinogradMatrix from;
+  int parts = 1;
+  Index part_stride = 0;
+  int channel_number = 0, row_number = 0, column_number = 0;
+  Destination d;
+  Epilogue epilogue;
+};
+
 // `stride` of the tiles' digits determines the pixel's index, m or n of the result.
 template <class Epilogue, class Destination>
 struct WinogradResultParameters {

@@ -1,7 +1,9 @@
 // The matrices of Winograd's short convolutions F(2, 3) and F(4, 3): with a = tile + 2 values d of an image
 // and 3 taps g, y = A ((G g) * (B d)) are `tile` adjacent outputs, where * multiplies element by element: a
 // products instead of 3 * tile. In two dimensions A ((G g G^T) * (B d B^T)) A^T (Winograd 1980; Lavin and
-// Gray 2016, "Fast Algorithms for Convolutional Neural Networks").
+// Gray 2016, "Fast Algorithms for Convolutional Neural Networks"). For filter gradients, F(3, 2) and F(3, 4)
+// interpolate at the same points: `tile` values dy take the place of the taps, the three taps that of the
+// outputs, and B is the same.
 #pragma once
 #include "cosmati/core/config.h"
 
@@ -39,6 +41,23 @@ struct WinogradMatrices {
                                   {of_q, -of_q * q, of_q * qq}, {0, 0, 1}};
       return g[row][column];
     }
+  }
+  COSMATI_CONSTEXPR static double gradient(int row, int column) {  // G of the filter gradient, size x tile
+    if (row == size - 1) return column == tile - 1 ? 1 : 0;
+    if constexpr (tile == 4) {
+      if (column == 3) {  // the next power of the point
+        double const point = row < 3 ? 0.625 : 1.5;
+        return row == 0 ? 0 : (row % 2 == 1 ? point : -point) * filter(row, 2);
+      }
+    }
+    return filter(row, column);
+  }
+  COSMATI_CONSTEXPR static float tap(int row, int column) {  // A of the filter gradient, taps x size
+    if (column == size - 1) return row == taps - 1 ? 1.0f : 0.0f;
+    if constexpr (tile == 2)
+      return row == 2 ? (column == 0 ? 0.0f : 1.0f) : output(row, column);
+    else
+      return output(row, column);
   }
   COSMATI_CONSTEXPR static float output(int row, int column) {  // A, tile x size
     if constexpr (tile == 2) {

@@ -18,8 +18,22 @@ std::byte* at_offset(std::byte* workspace, std::size_t offset) {
   return workspace == nullptr ? nullptr : workspace + offset;
 }
 
-WinogradMatrix matrix(Index lines, Index places, Index pitch, Index pitch_lines, DataType type, int width,
-                      void* data) {
+Index tiles_of_image(SlidingForm const& form, WinogradRecipe const& recipe) {
+  return parts(form.window.rows.outputs, recipe.tile) * parts(form.window.columns.outputs, recipe.tile);
+}
+
+void turn(WindowAxis& axis, Index& filter_base) {
+  if (axis.tap_step > 0) return;
+  axis.origin += axis.tap_step * (axis.taps - 1);
+  axis.tap_step = -axis.tap_step;
+  filter_base += axis.filter_stride * (axis.taps - 1);
+  axis.filter_stride = -axis.filter_stride;
+}
+
+}  // namespace
+
+WinogradMatrix winograd_matrix(Index lines, Index places, Index pitch, Index pitch_lines, DataType type,
+                               int width, void* data) {
   WinogradMatrix made;
   made.data = data;
   made.type = type;
@@ -34,29 +48,22 @@ WinogradMatrix matrix(Index lines, Index places, Index pitch, Index pitch_lines,
   return made;
 }
 
-// Rounds a pitch up to full 32-byte sectors.
-Index pitch_of(Index places, DataType type) {
+Index winograd_pitch(Index places, DataType type) {
   Index const unit = 32 / size_of(type);
   return parts(places, unit) * unit;
 }
 
-Index tiles_of_image(SlidingForm const& form, WinogradRecipe const& recipe) {
-  return parts(form.window.rows.outputs, recipe.tile) * parts(form.window.columns.outputs, recipe.tile);
-}
-
-// A matrix with tiles or channels as lines. It holds the tiles of `images` images; its pitches are those of a
-// full slice.
 WinogradMatrix tiles_matrix(SlidingForm const& form, WinogradRecipe const& recipe, Index images,
                             Index channels, bool channels_last, DataType type, std::byte* data) {
   Index const of_image = tiles_of_image(form, recipe), tiles = images * of_image,
               most = recipe.slice * of_image;
   if (channels_last)
-    return matrix(tiles, channels, pitch_of(channels, type), most, type, winograd_channels(recipe), data);
-  return matrix(channels, tiles, pitch_of(most, type), channels, type, 1, data);
+    return winograd_matrix(tiles, channels, winograd_pitch(channels, type), most, type,
+                           winograd_channels(recipe), data);
+  return winograd_matrix(channels, tiles, winograd_pitch(most, type), channels, type, 1, data);
 }
 
-// The matrices as an operand (position, rows, columns) of a product; `lines_first` makes lines the rows.
-TensorDescription operand(WinogradMatrix const& from, int tile, bool lines_first) {
+TensorDescription winograd_operand(WinogradMatrix const& from, int tile, bool lines_first) {
   TensorDescription tensor;
   tensor.type = from.type;
   tensor.layout.shape = {Index{tile + 2} * (tile + 2), lines_first ? from.lines : from.places,
@@ -67,16 +74,6 @@ TensorDescription operand(WinogradMatrix const& from, int tile, bool lines_first
   tensor.layout.stride[2] = strides[lines_first ? 1 : 0];
   return tensor;
 }
-
-void turn(WindowAxis& axis, Index& filter_base) {
-  if (axis.tap_step > 0) return;
-  axis.origin += axis.tap_step * (axis.taps - 1);
-  axis.tap_step = -axis.tap_step;
-  filter_base += axis.filter_stride * (axis.taps - 1);
-  axis.filter_stride = -axis.filter_stride;
-}
-
-}  // namespace
 
 SlidingForm winograd_form(Problem const& problem) {
   SlidingForm form = sliding_forms(problem, ConvolutionAlgorithm::winograd).front();
@@ -104,8 +101,8 @@ WinogradFilterParameters filter_parameters(SlidingForm const& form, WinogradReci
   made.line_stride = inputs_last ? window.filter_output : window.filter_input;
   made.place_stride = inputs_last ? window.filter_input : window.filter_output;
   Index const lines = inputs_last ? outputs : inputs, places = inputs_last ? inputs : outputs;
-  made.to = matrix(lines, places, pitch_of(places, recipe.type), lines, recipe.type, 1,
-                   at_offset(workspace, recipe.filter));
+  made.to = winograd_matrix(lines, places, winograd_pitch(places, recipe.type), lines, recipe.type, 1,
+                            at_offset(workspace, recipe.filter));
   return made;
 }
 
@@ -163,12 +160,12 @@ Plan<GemmProblem> winograd_product(Plan<Problem> const& plan) {
   SlidingForm const form = winograd_form(plan.problem);
   Plan<GemmProblem> product;
   GemmProblem& gemm = product.problem;  // sums(tile, k) = image(tile, c) * filter(c, k) for each position
-  gemm.a = operand(image_parameters(form, recipe, nullptr, 0, recipe.slice, nullptr).to, recipe.tile,
-                   recipe.image_channels_last);
-  gemm.b =
-      operand(filter_parameters(form, recipe, nullptr, nullptr).to, recipe.tile, !recipe.filter_inputs_last);
-  gemm.d = operand(sums_matrix(form, recipe, recipe.slice, nullptr), recipe.tile,
-                   recipe.run == WinogradRun::channels);
+  gemm.a = winograd_operand(image_parameters(form, recipe, nullptr, 0, recipe.slice, nullptr).to, recipe.tile,
+                            recipe.image_channels_last);
+  gemm.b = winograd_operand(filter_parameters(form, recipe, nullptr, nullptr).to, recipe.tile,
+                            !recipe.filter_inputs_last);
+  gemm.d = winograd_operand(sums_matrix(form, recipe, recipe.slice, nullptr), recipe.tile,
+                            recipe.run == WinogradRun::channels);
   product.device = plan.device;
   product.kernel = name_of(plan.recipe.product.policy.main_loop);
   product.recipe = plan.recipe.product;

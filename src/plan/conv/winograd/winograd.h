@@ -26,6 +26,8 @@ std::string winograd_violation(ConvolutionProblem const& problem);
 // of a sum are counted.
 double sums_error(DataType sum, Index terms);
 double winograd_error(int tile, DataType type, Index channels);
+// The same of a filter gradient in f32, whose sums have `tiles` terms.
+double winograd_filter_error(int tile, Index tiles);
 
 // The form of the problem; for a data gradient the filter is reversed.
 SlidingForm winograd_form(ConvolutionProblem const& problem);
@@ -36,6 +38,17 @@ Plan<GemmProblem> winograd_product(Plan<ConvolutionProblem> const& plan);
 // Channels per thread if they are contiguous.
 constexpr int winograd_channels(WinogradRecipe const& recipe) { return 8 / recipe.tile; }
 Index winograd_blocks(WinogradMatrix const& matrix, int width);
+
+// Rounds a pitch up to full 32-byte sectors.
+Index winograd_pitch(Index places, DataType type);
+WinogradMatrix winograd_matrix(Index lines, Index places, Index pitch, Index pitch_lines, DataType type,
+                               int width, void* data);
+// A matrix with tiles or channels as lines. It holds the tiles of `images` images; its pitches are those of a
+// full slice.
+WinogradMatrix tiles_matrix(SlidingForm const& form, WinogradRecipe const& recipe, Index images,
+                            Index channels, bool channels_last, DataType type, std::byte* data);
+// The matrices as an operand (position, rows, columns) of a product; `lines_first` makes lines the rows.
+TensorDescription winograd_operand(WinogradMatrix const& from, int tile, bool lines_first);
 
 WinogradFilterParameters filter_parameters(SlidingForm const& form, WinogradRecipe const& recipe,
                                            void const* filter, std::byte* workspace);

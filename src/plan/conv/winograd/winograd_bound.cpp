@@ -9,6 +9,7 @@
 #include "src/ops/number_types.h"
 #include "src/plan/conv/launch.h"
 #include "src/plan/conv/winograd/winograd.h"
+#include "src/plan/conv/winograd/winograd_filter.h"
 
 namespace cosmati::plan {
 namespace {
@@ -128,11 +129,105 @@ class Bound {
   std::vector<Both> filters_;  // (outputs, inputs)
 };
 
+// Accumulates the same sums over all tiles, for each pair of channels.
+template <int tile>
+class FilterBound {
+  using Matrices = WinogradMatrices<tile>;
+  static constexpr int size = Matrices::size, taps = Matrices::taps;
+  static constexpr std::size_t positions = size * size;
+  struct Sums {
+    double squares[positions] = {}, sums[positions] = {};
+  };
+
+ public:
+  FilterBound(Problem const& problem, Problem::Arguments const& arguments)
+      : problem_(problem),
+        form_(winograd_form(forward_of(problem))),
+        window_(sliding_arguments(form_, arguments.x, nullptr)),
+        dy_(arguments.dy),
+        filters_(static_cast<std::size_t>(problem.w.extent(0))),
+        channels_(static_cast<std::size_t>(problem.w.extent(1))),
+        all_(filters_ * channels_) {}
+
+  Tensor of_result() {
+    Index tiles = 0;
+    for (int n = 0; n < window_.images; ++n)
+      for (int row = 0; row < window_.rows.outputs; row += tile)
+        for (int column = 0; column < window_.columns.outputs; column += tile, ++tiles) add(n, row, column);
+    Tensor bound(DataType::f64, problem_.w.shape());
+    for (std::size_t i = 0; i < all_.size(); ++i)
+      for (int r = 0; r < taps; ++r)
+        for (int s = 0; s < taps; ++s)
+          bound.as<double>()[bound.layout().offset(static_cast<Index>(i / channels_),
+                                                   static_cast<Index>(i % channels_), r, s)] =
+              of_tap(all_[i], r, s, static_cast<double>(tiles));
+    return bound;
+  }
+
+ private:
+  // The transform of a block of taken x taken elements.
+  template <int taken, class Matrix, class Element>
+  static Both block(Matrix const& matrix, Element const& element) {
+    double value[taken][taken];
+    for (int i = 0; i < taken; ++i)
+      for (int j = 0; j < taken; ++j) value[i][j] = element(i, j);
+    return transformed<size>(matrix, value);
+  }
+  void add(int n, int row, int column) {
+    std::vector<Both> gradients, images;
+    for (std::size_t k = 0; k < filters_; ++k)
+      gradients.push_back(block<tile>(&Matrices::gradient, [&](int p, int q) {
+        if (row + p >= window_.rows.outputs || column + q >= window_.columns.outputs) return 0.0;
+        return load(problem_.y.type, dy_,
+                    problem_.y.layout.offset(n, static_cast<Index>(k), row + p, column + q));
+      }));
+    for (std::size_t c = 0; c < channels_; ++c)
+      images.push_back(block<size>(&Matrices::input, [&](int i, int j) {
+        int const h = window_.rows.origin + row + i, w = window_.columns.origin + column + j;
+        if (h < 0 || h >= window_.rows.size || w < 0 || w >= window_.columns.size) return 0.0;
+        return load(problem_.x.type, window_.image,
+                    n * window_.image_stride + static_cast<Index>(c) * window_.image_input +
+                        h * window_.rows.image_stride + w * window_.columns.image_stride);
+      }));
+    for (std::size_t i = 0; i < all_.size(); ++i) {
+      Both const &f = gradients[i / channels_], &v = images[i % channels_];
+      for (std::size_t at = 0; at < positions; ++at) {
+        double const product = f.plain[at] * v.plain[at], of_f = f.absolute[at] * v.plain[at],
+                     of_v = f.plain[at] * v.absolute[at];
+        all_[i].squares[at] += 2 * u * u * product * product + 8 * u * u * (of_f * of_f + of_v * of_v);
+        all_[i].sums[at] += std::fabs(product);
+      }
+    }
+  }
+  double of_tap(Sums const& of, int r, int s, double terms) const {
+    double square = 0, sum = 0;
+    for (int i = 0; i < size; ++i)
+      for (int j = 0; j < size; ++j) {
+        double const a = static_cast<double>(Matrices::tap(r, i)) * Matrices::tap(s, j);
+        auto const at = static_cast<std::size_t>(i * size + j);
+        square += a * a * (of.squares[at] + (terms + 4) * u * u * of.sums[at] * of.sums[at]);
+        sum += std::fabs(a) * of.sums[at];
+      }
+    return 6 * std::sqrt(square) + 10 * u * sum;
+  }
+
+  static constexpr double u = 0x1p-24;
+  Problem const& problem_;
+  SlidingForm form_;
+  SlidingArguments window_;
+  void const* dy_;
+  std::size_t filters_, channels_;
+  std::vector<Sums> all_;  // (filters, channels)
+};
+
 }  // namespace
 
 Tensor winograd_bound(Plan<Problem> const& plan, Problem::Arguments const& arguments) {
-  return std::get<WinogradRecipe>(plan.recipe.own).tile == 2 ? Bound<2>(plan, arguments).of_result()
-                                                             : Bound<4>(plan, arguments).of_result();
+  int const tile = std::get<WinogradRecipe>(plan.recipe.own).tile;
+  if (plan.problem.direction == ConvolutionDirection::filter)
+    return tile == 2 ? FilterBound<2>(plan.problem, arguments).of_result()
+                     : FilterBound<4>(plan.problem, arguments).of_result();
+  return tile == 2 ? Bound<2>(plan, arguments).of_result() : Bound<4>(plan, arguments).of_result();
 }
 
 }  // namespace cosmati::plan

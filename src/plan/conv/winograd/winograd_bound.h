@@ -15,7 +15,8 @@ namespace cosmati::plan {
 // T: the error of a factor is one rounding of at most t and at most 8 roundings u of its transform; the rest
 // of T are the additions of a product. Independent errors of at most b_i with mean 0 exceed 6 (sum of
 // b_i^2)^1/2 with a probability below 4e-8 (Hoeffding 1963). The last term is the worst that the result's
-// transform adds. Pointers are the host's.
+// transform adds. For a filter gradient, (k, c, r, s), n is the number of tiles of all images. Pointers are
+// the host's.
 Tensor winograd_bound(Plan<ConvolutionProblem> const& plan, ConvolutionProblem::Arguments const& arguments);
 
 }  // namespace cosmati::plan

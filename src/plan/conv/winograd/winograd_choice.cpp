@@ -8,6 +8,7 @@
 #include "src/ops/number_types.h"
 #include "src/plan/conv/choice.h"
 #include "src/plan/conv/winograd/winograd.h"
+#include "src/plan/conv/winograd/winograd_filter.h"
 #include "src/plan/make_plan.h"
 
 namespace cosmati::plan {
@@ -24,20 +25,32 @@ constexpr double mean_square_of_rounding =
     0.18;  // (1 - 1/4) / (6 ln 2), for logarithmically uniform mantissas
 
 // In one dimension, for independent inputs: the variance that an error of the transformed factors causes in
-// the outputs, relative to that of the same relative error in the factors themselves, averaged over a tile.
+// the outputs (of a filter gradient: the taps), relative to that of the same relative error in the factors
+// themselves, averaged over a tile.
 template <int tile>
-double amplification() {
+double amplification(bool of_filter_gradient) {
   using Matrices = WinogradMatrices<tile>;
+  constexpr int taps = Matrices::taps;
   auto const square = [](double value) { return value * value; };
   double sum = 0;
   for (int position = 0; position < Matrices::size; ++position) {
-    double output = 0, filter = 0, input = 0;
-    for (int i = 0; i < tile; ++i) output += square(Matrices::output(i, position));
-    for (int i = 0; i < Matrices::taps; ++i) filter += square(Matrices::filter(position, i));
+    double output = 0, factor = 0, input = 0;
+    for (int i = 0; i < (of_filter_gradient ? taps : tile); ++i)
+      output += square(of_filter_gradient ? Matrices::tap(i, position) : Matrices::output(i, position));
+    for (int i = 0; i < (of_filter_gradient ? tile : taps); ++i)
+      factor += square(of_filter_gradient ? Matrices::gradient(position, i) : Matrices::filter(position, i));
     for (int i = 0; i < Matrices::size; ++i) input += square(Matrices::input(position, i));
-    sum += output * filter * input;
+    sum += output * factor * input;
   }
-  return sum / (tile * Matrices::taps);
+  return sum / (tile * taps);
+}
+
+// `terms` of each sum of products.
+double error_of(double amplification, DataType type, Index terms) {
+  double const of_type = unit_roundoff(type), of_sum = unit_roundoff(DataType::f32);
+  return amplification *
+         std::sqrt(mean_square_of_rounding *
+                   (2 * of_type * of_type + of_sum * of_sum * (static_cast<double>(terms) / 2 + 12)));
 }
 
 DataType transformed_type(DataType type, int tile) {
@@ -205,16 +218,17 @@ double sums_error(DataType sum, Index terms) {
 }
 
 double winograd_error(int tile, DataType type, Index channels) {
-  double const k =
-      tile == 2 ? amplification<2>() : amplification<4>();  // square root of the variance over two dimensions
-  double const of_type = unit_roundoff(type), of_sum = unit_roundoff(DataType::f32);
-  return k * std::sqrt(mean_square_of_rounding *
-                       (2 * of_type * of_type + of_sum * of_sum * (static_cast<double>(channels) / 2 + 12)));
+  // The square root of the variance over two dimensions.
+  return error_of(tile == 2 ? amplification<2>(false) : amplification<4>(false), type, channels);
+}
+
+double winograd_filter_error(int tile, Index tiles) {
+  return error_of(tile == 2 ? amplification<2>(true) : amplification<4>(true), DataType::f32, tiles);
 }
 
 std::string winograd_violation(Problem const& problem) {
   if (problem.direction != ConvolutionDirection::forward && problem.direction != ConvolutionDirection::data)
-    return "supports results and data gradients, not filter gradients";
+    return "supports results and gradients of data and filters";
   Index const rows = problem.w.extent(2), columns = problem.w.extent(3);
   if (rows != 3 || columns != 3) return fmt::format("the filter has {}x{} taps; expected 3x3", rows, columns);
   for (int i = 0; i < 2; ++i)
@@ -232,6 +246,7 @@ std::string winograd_violation(Problem const& problem) {
 }
 
 Offer<Problem> winograd(Problem const& problem, Device const& device, PlanOptions const& options) {
+  if (problem.direction == ConvolutionDirection::filter) return winograd_filter(problem, device, options);
   Offer<Problem> best;
   best.refusal = problem_violation(problem, device.backend);
   if (best.refusal.empty()) best.refusal = winograd_violation(problem);

@@ -1,6 +1,7 @@
 // The transforms of Winograd convolution by tile size and direction, for all data types.
-#include "cosmati/conv/winograd/winograd.h"
+#include "cosmati/conv/winograd/filter_gradient.h"
 #include "src/backend/emulator/catalogue/conv/convolution_catalogue.h"
+#include "src/plan/conv/winograd/winograd_filter.h"
 #include "src/plan/conv/winograd/winograd_program.h"
 
 namespace cosmati::emulator {
@@ -44,6 +45,22 @@ void add_result(KernelTable& table) {
       plan::WinogradResultTraits{tile, run, "HostEpilogue", "HostDestination"}.print());
 }
 
+template <int tile, bool channels_last>
+void add_gradient(KernelTable& table) {
+  using Traits = WinogradGradientTraits<tile, HostElements, HostElements, channels_last>;
+  add_kernel<&winograd_gradient_kernel<Traits>, WinogradGradientParameters>(
+      table, "winograd_gradient_kernel",
+      plan::WinogradGradientTraits{tile, "HostElements", "HostElements", channels_last}.print());
+}
+
+template <int tile, bool swapped>
+void add_taps(KernelTable& table) {
+  using Traits = WinogradTapsTraits<tile, swapped, ConvolutionHostEpilogue, ConvolutionHostDestination>;
+  add_kernel<&winograd_taps_kernel<Traits>, typename Traits::Params>(
+      table, "winograd_taps_kernel",
+      plan::WinogradTapsTraits{tile, swapped, "HostEpilogue", "HostDestination"}.print());
+}
+
 template <int tile>
 void add_all(KernelTable& table) {
   add_kernel<&winograd_filter_kernel<WinogradFilterTraits<tile, HostElements, HostElements>>,
@@ -54,6 +71,8 @@ void add_all(KernelTable& table) {
       add_image<tile, true, false>(table);
   add_result<tile, WinogradRun::channels>(table), add_result<tile, WinogradRun::columns>(table),
       add_result<tile, WinogradRun::pixel>(table);
+  add_gradient<tile, false>(table), add_gradient<tile, true>(table);
+  add_taps<tile, false>(table), add_taps<tile, true>(table);
 }
 
 }  // namespace
