@@ -341,12 +341,30 @@ class Sensitivity {
 // 1.13, taken as 1, which makes the bound that much stricter), clamp, and the smaller of two values (the
 // slope of the selected one). With A instead of tanh(A), and max instead of min, the expression for absolute
 // values bounds how the operations after them propagate the error.
-std::optional<epilogue::Expression> unsaturated(epilogue::Expression const& expression) {
+//
+// A sum below the smallest normal number of its type, `smallest`, has an absolute error as large as just
+// above it, which a factor such as a large scale multiplies: in the absolute values it is at least
+// `smallest`. That of f32 is so small that no factor makes it count.
+std::optional<epilogue::Expression> unsaturated(epilogue::Expression const& expression, double smallest) {
   using epilogue::Op;
   epilogue::Expression::Contents contents{
       expression.text(),   expression.nodes(),  expression.scalars(),      expression.operands(),
       expression.stores(), expression.result(), expression.source_column()};
   bool changed = false;
+  if (smallest > 0) {
+    // The first two nodes; all others refer to the larger of both instead of to acc.
+    constexpr int added = 2;
+    for (epilogue::Node& node : contents.nodes) {
+      for (int& operand : node.operand)
+        if (operand >= 0) operand += added;
+      if (node.op == Op::accumulator) node = {Op::max, {0, 1, -1}};
+    }
+    contents.nodes.insert(contents.nodes.begin(),
+                          {{Op::accumulator}, {Op::constant, {-1, -1, -1}, smallest}});
+    contents.result += added;
+    for (epilogue::Store& store : contents.stores) store.node += added;
+    changed = true;
+  }
   for (epilogue::Node& node : contents.nodes) {
     bool const levels_off = node.op == Op::tanh || node.op == Op::sigmoid || node.op == Op::erf ||
                             node.op == Op::normal_cdf || node.op == Op::clamp;

@@ -117,6 +117,18 @@ TEST(Judge, KnowsHowCoarselySmallSumsInF16AreRounded) {
   }
 }
 
+// A factor multiplies the absolute error of small sums.
+TEST(Judge, KnowsWhatMultipliesSmallSumsInF16) {
+  for (auto const& [accumulator, accepted] : {std::pair("f16", true), std::pair("f32", false)}) {
+    Judged product(make_subject("gemm"), {1, 1, 3, 1}, "--epilogue acc*scale[m]", DataType::f16, accumulator);
+    for (std::size_t const factor : {0u, 1u})
+      for (Index i = 0; i < 3; ++i) product.input(factor).set(i, 0x1p-10);
+    product.input(product.slot("operand scale")).fill(1024);
+    EXPECT_EQ(product.accepts(HardData::magnitudes, 0, 3 * 0x1p-10 + 3 * 0x1p-14), accepted) << accumulator;
+    EXPECT_FALSE(product.accepts(HardData::magnitudes, 0, 3 * 0x1p-10 + 6 * 0x1p-14)) << accumulator;
+  }
+}
+
 // Squares of one size, added sequentially: every addition rounds in the same direction.
 TEST(Judge, KnowsThatRoundingsOfAVarianceMayHaveOneSign) {
   constexpr Index count = 4096;
