@@ -79,8 +79,10 @@ def check_sdist(path, folder, work):
     require("\nVersion: 7.8.9\n" in read(unpacked, "PKG-INFO"), "PKG-INFO has another version")
     # CMake before 3.26 has no module of the stable ABI; the packager brings one
     modules = call(PACKAGER, "-c", "import scikit_build_core.resources.find_python as found; print(*found.__path__)", folder=work).strip()
-    configured = call("cmake", "-S", "python", "-B", os.path.join(work, "configured"), "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release",
-                      "-DPython3_EXECUTABLE=/usr/bin/python3", "-DCMAKE_MODULE_PATH=" + modules, folder=unpacked)
+    configure = ["cmake", "-S", "python", "-B", os.path.join(work, "configured"), "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release", "-DPython3_EXECUTABLE=/usr/bin/python3",
+                 "-DCMAKE_MODULE_PATH=" + modules]
+    require("oneDNN 2.6 or 2.7 was not found" in " ".join(call(*configure, "-DDNNL_LIBRARY=", folder=unpacked, status=1).split()), "a build without oneDNN is not refused")
+    configured = call(*configure, "-UDNNL_LIBRARY", folder=unpacked)
     require("Build files have been written" in configured, configured)
 
 
