@@ -47,7 +47,7 @@ static void test_problems(void) {
   gemm = product(), gemm.size = 12;
   REFUSED(cosmati_gemm_problem(&gemm, &problem), COSMATI_BAD_REQUEST, "size is 12|cosmati_default_");
   gemm = product(), gemm.a.type = 77;
-  REFUSED(cosmati_gemm_problem(&gemm, &problem), COSMATI_BAD_REQUEST, "a is of type 77|COSMATI_S32, 9");
+  REFUSED(cosmati_gemm_problem(&gemm, &problem), COSMATI_BAD_REQUEST, "a is of type 77|COSMATI_S32 (9)");
   gemm = product(), gemm.a.rank = 9;
   REFUSED(cosmati_gemm_problem(&gemm, &problem), COSMATI_BAD_REQUEST, "a is of rank 9|to 6");
   gemm = product(), gemm.d.rank = 0;
@@ -161,7 +161,7 @@ static void test_run(cosmati_handle_t handle, cosmati_problem_t problem, cosmati
   REFUSED(cosmati_run(plan, NULL, 4, NULL, 0, NULL), COSMATI_BAD_REQUEST, "arguments is null");
   arguments[1].data = numbers + 1; /* the same on every backend */
   REFUSED(cosmati_run(plan, arguments, 4, numbers, bytes, NULL), COSMATI_BAD_REQUEST,
-          "b lies|of 16|the problem promises");
+          "b is misaligned|of 16|the problem declares");
 }
 
 /* On the emulator, a product with large K is split, so the plan has a workspace. */

@@ -69,7 +69,7 @@ static void test_refusals(cosmati_handle_t handle) {
                                   cosmati_data("d", pointers_d), cosmati_data("bias", pointers_bias),
                                   cosmati_number("scale", 2)};
   OK(cosmati_grouped_gemm_problem(&group, &problem));
-  REFUSED(cosmati_find_plan(handle, problem, NULL, &plan), COSMATI_UNAVAILABLE, "not measured");
+  REFUSED(cosmati_find_plan(handle, problem, NULL, &plan), COSMATI_UNAVAILABLE, "groups of matrix products");
   OK(cosmati_make_plan(handle, problem, "kernel=reference", &plan));
   REFUSED(cosmati_run(plan, arguments, 4, NULL, 0, NULL), COSMATI_BAD_REQUEST, "member 0|scale, a scalar");
   arguments[4] = cosmati_data("scale", pointers_a);

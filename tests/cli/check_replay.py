@@ -94,7 +94,7 @@ with open(calls) as stream, open(mixed, "w") as out:
     out.write(stream.readline())
     out.write('{"record":1,"subject":"gather","backend":"cuda","kernel":"composed","batch_invariant":false,"problem":{},"runs":3}\n')
 done = call("replay", mixed, "--backend", "cpu")
-check("mixed.jsonl, line 2, skipped: gather is not a subject" in done.stderr and "1 of 2 lines" in done.stdout, f"skipped: {done.stderr} {done.stdout[-80:]}")
+check("mixed.jsonl, line 2, skipped: gather is not an operation" in done.stderr and "1 of 2 lines" in done.stdout, f"skipped: {done.stderr} {done.stdout[-80:]}")
 
 # Lines of earlier versions lack how products are computed.
 earlier = file("earlier.jsonl")

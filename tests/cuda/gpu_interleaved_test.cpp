@@ -281,15 +281,16 @@ TEST_F(InterleavedGpuBenchmark, SaysWhichProductsOfBytesThePeerHas) {
             "cuBLASLt multiplies e4m3 and e4m3, or e4m3 and e5m2, not e5m2 and e5m2");
   EXPECT_EQ(
       of_peer("tn", e4m3, e4m3, e5m2).refusal,
-      "cuBLASLt has products of e4m3 and e4m3 as f32, f16, bf16, e4m3, and e5m2 where a factor is e5m2, "
+      "cuBLASLt stores products of e4m3 and e4m3 as f32, f16, bf16, e4m3, and e5m2 where a factor is e5m2, "
       "not as e5m2");
   EXPECT_EQ(of_peer("tn", e4m3, e4m3, e4m3, 1).refusal,
             "cuBLASLt does not support c of type e4m3; use --d-type bf16 or beta 0");
   EXPECT_EQ(of_peer("tn", u8, u8, DataType::s32).refusal,
-            "cuBLASLt has no products of u8; of 8-bit integers it has s8");
+            "cuBLASLt does not support u8; its only 8-bit integer type is s8");
   EXPECT_EQ(of_peer("tn", bf16, DataType::f16, bf16).refusal,
             "cuBLASLt requires operands of one type, not bf16 and f16");
-  EXPECT_EQ(hold("u8").peers.at(0).refusal, "cuBLASLt has no products of u8; of 8-bit integers it has s8");
+  EXPECT_EQ(hold("u8").peers.at(0).refusal,
+            "cuBLASLt does not support u8; its only 8-bit integer type is s8");
 }
 
 TEST_F(InterleavedGpuBenchmark, MultipliesFp8IntoEveryType) {

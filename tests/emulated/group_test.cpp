@@ -174,7 +174,7 @@ TEST(Group, AddressesThatNoMapHas) {
   EXPECT_SAYS(testing::report_of([&] {
                 emulator::launch_kernel<&change_map<1>>({1}, 1, 0, Change{&map, odd, true}, 1);
               }),
-              "which is null or not a multiple of 16 bytes");
+              "which is null or not a multiple of 16");
 }
 
 }  // namespace

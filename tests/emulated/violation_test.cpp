@@ -163,18 +163,18 @@ write_to(COSMATI_PARAMETER Params params) {
 TEST(Violation, WriteNextToSharedMemory) {
   EXPECT_EQ(
       report_on<write_to<Write>>(Write{{}, 256}),
-      "block (0, 1, 0), thread 37 (warp 1, lane 5): wrote outside shared memory: byte 256 is changed, the "
+      "block (0, 1, 0), thread 37 (warp 1, lane 5): wrote outside shared memory: byte 256 has changed; the "
       "launch has 256 bytes");
   EXPECT_SAYS(report_on<write_to<Write>>(Write{{}, -1}),
               "thread 37 (warp 1, lane 5): wrote outside shared memory: "
-              "byte -1 is changed");
+              "byte -1 has changed");
   EXPECT_EQ(report_on<write_to<Write>>(Write{{}, 255}), "");
 }
 
 TEST(Violation, WriteFartherFromSharedMemoryIsSeenAtTheEndOfTheBlock) {
   EXPECT_EQ(report_on<write_to<Write>>(Write{{}, 3000}),
-            "block (0, 1, 0): wrote outside shared memory: byte 3000 is changed, the launch has 256 bytes");
-  EXPECT_SAYS(report_on<write_to<Write>>(Write{{}, -3000}), "byte -3000 is changed");
+            "block (0, 1, 0): wrote outside shared memory: byte 3000 has changed; the launch has 256 bytes");
+  EXPECT_SAYS(report_on<write_to<Write>>(Write{{}, -3000}), "byte -3000 has changed");
 }
 
 template <class Params>

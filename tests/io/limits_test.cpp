@@ -34,8 +34,8 @@ TEST(Limits, AFileThatIsCutShortAfterItWasOpenedKeepsItsBytes) {
 }
 
 TEST(Limits, ADeviceThatNeverEndsIsASentence) {
-  EXPECT_TRUE(contains(error_of([] { read_file("/dev/zero"); }), "does not end"));
-  EXPECT_TRUE(contains(error_of([] { read_tuning("/dev/zero"); }), "does not end"));
+  EXPECT_TRUE(contains(error_of([] { read_file("/dev/zero"); }), "without ending"));
+  EXPECT_TRUE(contains(error_of([] { read_tuning("/dev/zero"); }), "without ending"));
   EXPECT_TRUE(contains(error_of([] { describe_gpu("/dev/zero"); }), "not a regular file"));
 }
 

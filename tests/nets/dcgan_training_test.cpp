@@ -341,7 +341,7 @@ TEST(DcganTraining, SaysWhatIsWrong) {
   training.save(folder.file("model"));
   EXPECT_NE(message([&] { Training(folder.file("model"), 0, few, device); }).find("trained on 8 pictures"),
             std::string::npos);
-  EXPECT_NE(message([&] { Training(folder.file("model"), 1, many, device); }).find("2 steps already"),
+  EXPECT_NE(message([&] { Training(folder.file("model"), 1, many, device); }).find("already done 2 steps"),
             std::string::npos);
   training.save_generator(folder.file("generator"), {});
   EXPECT_NE(message([&] { Training(folder.file("generator"), 0, many, device); }).find("dcgan-generator"),

@@ -40,7 +40,7 @@ TEST(Alignment, IsWhatTheProblemPromises) {
   EXPECT_EQ(
       complaint_of([&] { check_argument("a", tensor, &memory[4]); }),
       "argument a is misaligned: 4 bytes past a multiple of 16, the alignment that the problem declares; its "
-      "description may promise less");
+      "description may declare less");
   EXPECT_NO_THROW(check_argument("a", tensor, &memory[16]));
   tensor.alignment = 4;
   EXPECT_NO_THROW(check_argument("a", tensor, &memory[4]));

@@ -104,15 +104,13 @@ TEST(ValidateRowNorm, ShapesAndAxis) {
             "layer normalization: epsilon is -1; it must not be negative");
   EXPECT_EQ(refusal(problem, [](auto& p) { p.mode = RowNormMode::rms; }),
             "RMS normalization: a bias is given; only layer normalization adds one");
-  EXPECT_EQ(
-      refusal(problem,
-              [](auto& p) {
-                p.x = p.y = f32_of({2, 0});
-                p.weight = p.bias = p.statistics = {};
-              }),
-      "layer normalization: x is f32 (2, 0): the mean over zero elements is undefined; every extent from "
-      "axis 1 "
-      "on must be at least 1");
+  EXPECT_EQ(refusal(problem,
+                    [](auto& p) {
+                      p.x = p.y = f32_of({2, 0});
+                      p.weight = p.bias = p.statistics = {};
+                    }),
+            "layer normalization: x is f32 (2, 0): the mean over zero elements is undefined; every extent "
+            "starting at axis 1 must be at least 1");
   EXPECT_NE(refusal(problem, [](auto& p) { p.direction = Direction::backward; }), "");  // there is no dx
 }
 

@@ -325,7 +325,7 @@ TEST(ValidatePooling, Indices) {
                       p.y = f32_of({1, 1, 8, 8});
                       p.indices = describe(DataType::u8, {1, 1, 8, 8});
                     })
-                .find("taps of 17 x 17; at most 256 allowed"),
+                .find("17 x 17 taps exceed the limit of 256"),
             std::string::npos);
 }
 

@@ -56,7 +56,7 @@ TEST(ChannelsLast, IsTakenWhereMmaReadsRunsOfChannels) {
       EXPECT_GE(plan.workspace_bytes, static_cast<std::size_t>(planar.x.bytes() + planar.w.bytes()));
       EXPECT_EQ(plan::plan_of_copied(plan).recipe.product.policy.multiply, Multiply::mma) << gpu;
       auto const last = problem_of(ConvolutionDirection::forward, type, type, TensorFormat::nhwc, layer);
-      EXPECT_EQ(refusal_on(gpu, last), "the channels of its operands are contiguous already");
+      EXPECT_EQ(refusal_on(gpu, last), "the channels of its operands are already contiguous");
       EXPECT_EQ(plan_on(gpu, last).kernel, "implicit_gemm") << gpu;
     }
 }

@@ -156,11 +156,11 @@ TEST(WgradTaps, RefusalsSayWhatIsMissing) {
   };
   Geometry grouped = geometry_of(2, 64, 64, 8, 8, 3, 1);
   grouped.groups = 2;
-  says(refusal(problem(grouped)), "2 groups; it supports 1");
+  says(refusal(problem(grouped)), "2 groups; expected 1");
   says(refusal(problem(geometry_of(2, 64, 64, 8, 8, 3, 1), DataType::f32)), "supported: f16 or bf16");
   says(refusal(problem(geometry_of(2, 64, 64, 16, 16, 3, 1, 3))), "a stride of 3; supported: 1 and 2");
   says(refusal(problem(geometry_of(2, 12, 64, 8, 8, 3, 1))), "TMA requires positive multiples of 8");
-  says(refusal(problem(geometry_of(2, 64, 64, 8, 9, 3, 0))), "too little padding beside x");
+  says(refusal(problem(geometry_of(2, 64, 64, 8, 9, 3, 0))), "too little padding around x");
   says(refusal(problem_of(ConvolutionDirection::filter, DataType::f16, DataType::f16, TensorFormat::nchw,
                           geometry_of(2, 64, 64, 8, 8, 3, 1))),
        "(channels last)");

@@ -47,7 +47,7 @@ std::string violation(Problem const& p, Device const& device, PlanOptions const&
   for (TensorDescription const* tensor : {&p.x, &p.w, &p.y})
     if (tensor->layout.size() == 0)
       return fmt::format("{} has no elements; TMA requires at least one", to_string(*tensor));
-  if (p.groups != 1) return fmt::format("{} groups; it supports 1", p.groups);
+  if (p.groups != 1) return fmt::format("{} groups; expected 1", p.groups);
   DataType const sum = accumulator_type(p.x.type, p.y.type);
   if (p.x.type != p.y.type || size_of(p.x.type) != 2 || !wgmma_takes(p.x.type, p.y.type, sum) ||
       sum != DataType::f32)
