@@ -126,12 +126,10 @@ std::vector<Tensor> errors_of(Plan<ConvolutionProblem> const& plan,
   std::vector<Tensor> errors;
   if (plan.recipe.algorithm == ConvolutionAlgorithm::winograd)
     errors.push_back(plan::winograd_bound(plan, arguments));
-  if (plan.recipe.algorithm == ConvolutionAlgorithm::fft) {
-    errors.push_back(plan::fft_bound(plan, arguments));
-    if (plan.problem.db.present()) {  // no transform computes the bias gradient
-      errors.emplace_back(DataType::f64, plan.problem.db.layout.shape);
-      for (Index k = 0; k < errors.back().size(); ++k) errors.back().as<double>()[k] = 0;
-    }
+  if (plan.recipe.algorithm == ConvolutionAlgorithm::fft) errors.push_back(plan::fft_bound(plan, arguments));
+  if (!errors.empty() && plan.problem.db.present()) {  // no transform computes the bias gradient
+    errors.emplace_back(DataType::f64, plan.problem.db.layout.shape);
+    errors.back().fill(0);
   }
   return errors;
 }

@@ -141,16 +141,6 @@ TEST(Winograd, SlicesOfAFilterGradientAreAdded) {
   }
 }
 
-TEST(Winograd, EpiloguesSeeTheIndicesOfTaps) {
-  for (TensorFormat const format : formats) {
-    auto p = problem_of(ConvolutionDirection::filter, DataType::f32, DataType::f32, format, ragged());
-    p.epilogue.expression =
-        epilogue::parse("2 * acc + old[n, k, p, q] - tap[q, p]", epilogue::convolution_indices);
-    p.epilogue.operands = {p.w, describe(DataType::f32, {p.w.extent(3), p.w.extent(2)})};
-    expect_right(p, "winograd", "tile=2");
-  }
-}
-
 struct Deviation {
   double of_results = 0;  // root mean square error over the root mean square of the results
   double of_bound = 0;    // largest error over winograd_bound()

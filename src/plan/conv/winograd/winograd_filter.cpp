@@ -66,8 +66,11 @@ class Slice {
     made.rows = static_cast<int>(problem_.y.extent(2));
     made.columns = static_cast<int>(problem_.y.extent(3));
     made.channel_stride = stride[1], made.row_stride = stride[2], made.column_stride = stride[3];
-    made.to = tiles_matrix(form_, recipe_, recipe_.slice, problem_.y.extent(1), recipe_.filter_inputs_last,
-                           recipe_.type, workspace == nullptr ? nullptr : workspace + recipe_.filter);
+    Index const tiles = recipe_.slice * tiles_of_image(), channels = problem_.y.extent(1);
+    bool const last = recipe_.filter_inputs_last;
+    Index const lines = last ? tiles : channels, places = last ? channels : tiles;
+    made.to = winograd_matrix(lines, places, winograd_pitch(places, recipe_.type), lines, recipe_.type, 1,
+                              workspace == nullptr ? nullptr : workspace + recipe_.filter);
     return made;
   }
   WinogradMatrix sums(std::byte* workspace) const {
