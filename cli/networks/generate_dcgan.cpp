@@ -316,8 +316,8 @@ void add_device(GenerateReport& report, Device const& device, dcgan::GeneratorOp
   report.batch = options.batch;
 }
 
-// Measures the cost of the files alone: writes the images of the first chunk in place of all images, and
-// removes the files.
+// Measures the cost of the files alone: writes the images of the first few chunks in place of all images, and
+// removes the files. As while generating, there are too many for the processor's caches.
 void measure_files(GenerateRequest const& request) {
   check_generate_files(request);
   auto const weights = dcgan::Weights::read(weights_file(request));
@@ -328,17 +328,23 @@ void measure_files(GenerateRequest const& request) {
   options.batch = batch_of(request, device.backend, z.count(), options.batch);
   dcgan::Output output(output_request(request), z.count(), options.image_type, "measured", device.threads);
   double const preparing = seconds_now();
-  dcgan::Pipeline pipeline(dcgan::FoldedWeights(weights), device, options, 1);
+  dcgan::Pipeline pipeline(dcgan::FoldedWeights(weights), device, options);
   std::vector<float> numbers(static_cast<std::size_t>(options.batch * dcgan::latent_size));
-  z.read(0, std::min(options.batch, z.count()), numbers.data());
-  pipeline.begin(numbers.data(), options.batch);
-  dcgan::Images const images = pipeline.front();
+  std::vector<dcgan::Images> images;
+  constexpr Index chunks = 6;
+  for (Index first = 0; first < std::min(z.count(), chunks * options.batch); first += options.batch) {
+    z.read(first, std::min(options.batch, z.count() - first), numbers.data());
+    pipeline.begin(numbers.data(), options.batch);
+    images.push_back(pipeline.front());
+    pipeline.pop();
+  }
+  std::size_t next = 0;
   double const start = seconds_now();
   dcgan::Dealer dealer(0, z.count(), options.batch, 8, output.text_at());
   GenerateReport report;
   {
     dcgan::Writer writer(dealer, output, device.backend == Backend::cuda, [](Index) {});
-    while (auto const chunk = dealer.take(true)) writer.deliver(*chunk, images);
+    while (auto const chunk = dealer.take(true)) writer.deliver(*chunk, images[next++ % images.size()]);
     writer.write_rest();
     output.flush();
     report.writing = writer.busy();

@@ -193,8 +193,8 @@ Part Output::part(Chunk const& chunk, Images images) const {
   if (!text()) return part;
   auto const* const numbers = static_cast<float const*>(part.images.get());
   part.text_ends.resize(static_cast<std::size_t>(chunk.count));
-  // A few threads saturate the memory bandwidth.
-  cpu::parallel_parts(std::min(threads_, 4), [&](int one, int of) {
+  // A few threads saturate the memory bandwidth; the others are writing.
+  cpu::parallel_parts(std::min(threads_, std::max(4, threads_ / 4)), [&](int one, int of) {
     auto const share = cpu::share(chunk.count, one, of);
     for (Index i = share.first; i < share.last; ++i)
       part.text_ends[static_cast<std::size_t>(i)] =
