@@ -1,5 +1,6 @@
 // The program that a plan makes for a problem on a GPU: launches of kernels, Fourier transforms and matrix
-// products, in order. The backends cuda and emulator run the same programs, and know no algorithm by name.
+// products, in order. The backends cuda and emulator run the same programs, and contain no code for an
+// algorithm.
 #pragma once
 #include <array>
 #include <cstddef>
@@ -30,12 +31,12 @@ struct KernelSpec {
   std::string entry = {};                 // the kernel's template
   std::string traits = {};                // its first argument, ComposedTraits in the composed text
   int phases = 0;                         // its second argument; 0: it has one argument
-  std::string scheduler = {};             // or that argument is a type, which names cosmati::ComposedTraits
+  std::string scheduler = {};  // or the second argument is a type that names cosmati::ComposedTraits
   // Assumptions of the host, as expressions and their values: the composed text asserts them.
   std::vector<std::pair<std::string, std::size_t>> asserted = {};
-  bool is_composed = true;       // else the arguments are values, or types of the headers
-  bool keeps_roundings = false;  // the compiler does not fuse products and sums of an epilogue
-  bool starts_early = false;     // it waits for the kernel before it, and may start while that still runs
+  bool is_composed = true;                 // else the arguments are values, or types of the headers
+  bool keeps_roundings = false;            // the compiler does not fuse products and sums of an epilogue
+  bool starts_early = false;               // may start while the previous kernel still runs, and waits for it
   unsigned threads = 0, shared_bytes = 0;  // of a block
   std::string label = {};                  // for messages
 
@@ -69,15 +70,15 @@ struct TensorMapEncoder {
 // The inputs of one run; everything else is decided when the plan is made.
 struct Run {
   std::array<void*, 4> tensors{};                        // in the order of visit_tensors
-  std::span<void* const> arguments = {};                 // of a primitive, which has no other tensors
-  std::span<GemmProblem::Arguments const> members = {};  // of a group, which has no other tensors
+  std::span<void* const> arguments = {};                 // for a primitive, which has no other tensors
+  std::span<GemmProblem::Arguments const> members = {};  // for a group, which has no other tensors
   std::span<void const* const> operands = {};
   std::span<double const> scalars = {};
   std::span<void* const> stores = {};
-  unsigned long long step = 0;  // of dropout's random numbers
+  unsigned long long step = 0;  // for dropout's random numbers
   std::byte* workspace = nullptr;
   std::byte const* constants = nullptr;                  // Program::constants, on the device
-  reference::ElementEpilogue const* epilogue = nullptr;  // of the emulator's kernels
+  reference::ElementEpilogue const* epilogue = nullptr;  // for the emulator's kernels
   std::span<reference::ElementEpilogue const* const> member_epilogues = {};
   TensorMapEncoder encode;
 };
@@ -106,7 +107,8 @@ struct Launch {
   Grid grid;
   std::size_t bytes = 0, room = 0, alignment = 1;
   std::function<void(Run const& run, void* parameters)> fill;
-  // Not 0: persistent clusters of this many blocks; along x the grid has at most as many as can be resident.
+  // Not 0: persistent clusters of this many blocks; along x the grid has at most as many clusters as can be
+  // resident.
   int resident_cluster = 0;
 };
 

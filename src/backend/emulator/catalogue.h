@@ -1,6 +1,6 @@
 // The kernels of --backend emulator: a precompiled catalogue in a separate module. The execution of blocks
-// (block.h, launch()) is part of libcosmati, for user kernels; what the catalogue has is known to
-// src/plan/emulated/contents.h, so that plans do not need the module.
+// (block.h, launch()) is part of libcosmati, for user kernels; src/plan/emulated/contents.h describes what
+// the catalogue contains, so that plans do not need the module.
 #pragma once
 #include <memory>
 #include <string>
