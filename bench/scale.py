@@ -62,8 +62,9 @@ def commands(a, places, on_gpus, folder):
     train = ["--data", a.data, "--json", "--save", f"{folder}/m.safetensors"]
     if on_gpus:
         for batch in (1024, 4096):
-            yield "train lenet5", "weak", batch, ["train", "lenet5", *train, "--batch", batch * places, "--epochs", 8]
-        yield "train lenet5", "strong", 4096, ["train", "lenet5", *train, "--batch", 4096, "--epochs", 8]
+            for work, words in (("train lenet5, one kernel", []), ("train lenet5", ["--layered"])):
+                yield work, "weak", batch, ["train", "lenet5", *train, *words, "--batch", batch * places, "--epochs", 8]
+        yield "train lenet5, one kernel", "strong", 4096, ["train", "lenet5", *train, "--batch", 4096, "--epochs", 8]
         dcgan = ["train", "dcgan", *train, "--steps", 300, "--report", 100, "--type", "tf32"]
         yield "train dcgan", "weak", 256, [*dcgan, "--batch", 256 * places]
         yield "train dcgan", "strong", 256, [*dcgan, "--batch", 256]
