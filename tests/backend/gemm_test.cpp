@@ -159,9 +159,8 @@ TEST(Gemm, ExtremeShapes) {
     auto problem = make_problem(DataType::f32, DataType::f32, DataType::f32, 1, m, n, k);
     Trial(problem, 7).expect_fast_and_close(cpu(), sums(k));
   }
-  EXPECT_EQ(Trial(make_problem(DataType::f32, DataType::f32, DataType::f32, 1, 3, 4, 0), 7)
-                .expect_close(cpu(), {.exact = true}),
-            "reference");
+  Trial(make_problem(DataType::f32, DataType::f32, DataType::f32, 1, 3, 4, 0), 7)
+      .expect_close(cpu(), {.exact = true});
 }
 
 TEST(Gemm, ProductsThatPackAnOperandAgreeWithThoseThatDoNot) {

@@ -38,6 +38,9 @@ void warp_collective(char const* name, unsigned mask, void* lane,
 // Lets other threads of the block, and other blocks of the launch, run until ready(context) is true. `what`
 // appears in the report of a deadlock.
 void wait(char const* what, bool (*ready)(void* context), void* context);
+// The same for what another launch does at the same time, for at most a minute: the launch is not deadlocked
+// meanwhile.
+void wait_for_launch(char const* what, bool (*ready)(void* context), void* context);
 
 // cp.async: copies `valid` bytes and writes zeros up to `bytes` (4, 8 or 16; both addresses are multiples of
 // it). The destination is poisoned until wait_copies().

@@ -96,7 +96,7 @@ COSMATI_DEVICE void wait_for_team(unsigned const* counter, unsigned target) {
       unsigned const* counter;
       unsigned target;
     } awaited{counter, target};
-    emulator::wait(
+    emulator::wait_for_launch(
         "the barrier of all devices",
         [](void* context) {
           Awaited const& it = *static_cast<Awaited*>(context);

@@ -51,6 +51,11 @@ void wait(char const* what, bool (*ready)(void*), void* context) {
   thread.block.poll(thread, what, ready, context);
 }
 
+void wait_for_launch(char const* what, bool (*ready)(void*), void* context) {
+  Thread& thread = running_thread();
+  thread.block.poll_launch(thread, what, ready, context);
+}
+
 void copy_async(void* shared, void const* global, int bytes, int valid) {
   Thread& thread = running_thread();
   SharedMemory const& memory = thread.block.shared_memory();

@@ -1,6 +1,9 @@
 // Scheduling and termination of emulated threads: every wait in a kernel goes through suspend().
 #include "src/backend/emulator/machine/block.h"
 
+#include <chrono>
+#include <string>
+#include <thread>
 #include <utility>
 
 #include "src/backend/emulator/machine/cluster.h"
@@ -186,6 +189,19 @@ void Block::poll(Thread& thread, char const* what, bool (*ready)(void*), void* c
   thread.state = State::polling;
   thread.what = what;
   for (suspend(thread); !ready(context); suspend(thread)) thread.idle = true;
+  thread.state = State::ready;
+}
+
+void Block::poll_launch(Thread& thread, char const* what, bool (*ready)(void*), void* context) {
+  using std::chrono::steady_clock;
+  if (!can_wait() || ready(context)) return;
+  thread.state = State::polling;
+  thread.what = what;
+  auto const last = steady_clock::now() + std::chrono::minutes(1);
+  for (suspend(thread); !ready(context); suspend(thread)) {
+    if (steady_clock::now() > last) return fail(thread, std::string("waited for a minute for ") + what);
+    std::this_thread::sleep_for(std::chrono::microseconds(50));
+  }
   thread.state = State::ready;
 }
 

@@ -118,6 +118,7 @@ class Block {
   void meet(Thread& thread, char const* name, unsigned mask, void* lane,
             void (*compute)(void* const* lanes, void* context), void* context);
   void poll(Thread& thread, char const* what, bool (*ready)(void* context), void* context);
+  void poll_launch(Thread& thread, char const* what, bool (*ready)(void* context), void* context);
   // Returns true if no thread can continue, so that operations in flight may take effect; until then the
   // caller waits.
   bool has_come_to_rest();
