@@ -212,9 +212,10 @@ def check_faults(folder, command, run):
     pipe, images = f"{folder}/pipe.txt", 33
     run(*both(f"{folder}/piped", images))
     os.mkfifo(pipe)
-    reader = subprocess.Popen(["cat", pipe], stdout=subprocess.PIPE)
-    run(*MPIRUN, *both(f"{folder}/pipe", images))
-    expect("4 ranks into a pipe", reader.communicate(timeout=60)[0] == read(f"{folder}/piped.txt"))
+    with open(f"{folder}/received.txt", "wb") as received, subprocess.Popen(["cat", pipe], stdout=received) as reader:
+        run(*MPIRUN, *both(f"{folder}/pipe", images))
+        reader.wait(60)
+    expect("4 ranks into a pipe", read(f"{folder}/received.txt") == read(f"{folder}/piped.txt"))
     expect("4 ranks into a pipe: the picture", read(f"{folder}/pipe.bmp") == read(f"{folder}/piped.bmp"))
 
     # Arrays without a header.
