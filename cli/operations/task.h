@@ -117,7 +117,7 @@ class NoKernel final : public Kernel<Problem> {
 
 // The expression with |x| instead of tanh(x), sigmoid(x) and erf(x), and max instead of min; empty if it
 // contains none of them.
-std::optional<epilogue::Expression> unsaturated(epilogue::Expression const& expression, double smallest);
+std::optional<epilogue::Expression> unsaturated(epilogue::Expression const& expression, DataType sum);
 
 class Task {
  public:
@@ -272,8 +272,7 @@ class TaskOf final : public Task {
 
   std::unique_ptr<Task> without_saturation() const override {
     if constexpr (HasEpilogue<Problem>)
-      if (auto const expression =
-              unsaturated(problem_.epilogue.expression, notes.sum == DataType::f16 ? 0x1p-14 : 0)) {
+      if (auto const expression = unsaturated(problem_.epilogue.expression, notes.sum)) {
         auto other = std::make_unique<TaskOf>(*this);
         other->problem_.epilogue.expression = *expression;
         return other;

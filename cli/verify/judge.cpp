@@ -342,16 +342,16 @@ class Sensitivity {
 // slope of the selected one). With A instead of tanh(A), and max instead of min, the expression for absolute
 // values bounds how the operations after them propagate the error.
 //
-// A sum below the smallest normal number of its type, `smallest`, has an absolute error as large as just
-// above it, which a factor such as a large scale multiplies: in the absolute values it is at least
-// `smallest`. That of f32 is so small that no factor makes it count.
-std::optional<epilogue::Expression> unsaturated(epilogue::Expression const& expression, double smallest) {
+// A sum below the smallest normal number of its type has an absolute error as large as just above it, which a
+// factor such as a large scale multiplies: in the absolute values it is at least that number. The one of f32
+// is so small that no factor makes it count.
+std::optional<epilogue::Expression> unsaturated(epilogue::Expression const& expression, DataType sum) {
   using epilogue::Op;
   epilogue::Expression::Contents contents{
       expression.text(),   expression.nodes(),  expression.scalars(),      expression.operands(),
       expression.stores(), expression.result(), expression.source_column()};
   bool changed = false;
-  if (smallest > 0) {
+  if (sum == DataType::f16) {
     // The first two nodes; all others refer to the larger of both instead of to acc.
     constexpr int added = 2;
     for (epilogue::Node& node : contents.nodes) {
@@ -359,8 +359,9 @@ std::optional<epilogue::Expression> unsaturated(epilogue::Expression const& expr
         if (operand >= 0) operand += added;
       if (node.op == Op::accumulator) node = {Op::max, {0, 1, -1}};
     }
-    contents.nodes.insert(contents.nodes.begin(),
-                          {{Op::accumulator}, {Op::constant, {-1, -1, -1}, smallest}});
+    contents.nodes.insert(
+        contents.nodes.begin(),
+        {{Op::accumulator}, {Op::constant, {-1, -1, -1}, smallest_normal(DataType::f16, sum)}});
     contents.result += added;
     for (epilogue::Store& store : contents.stores) store.node += added;
     changed = true;

@@ -64,10 +64,10 @@ struct FusedUpdate {
   using Parameter = typename GradientUse<network.team, network>::type;
   static constexpr FusedLayout at = layout_of(network);
   static constexpr int groups = 32 / fused_lanes;  // per warp
-  static constexpr int tile_inputs = 8;            // inputs per tile A warp updates a pair of groups. A group
-                                                   // has four parameters of the convolutions, or 4 outputs x
-                                                   // 8 inputs of a fully connected layer's weights, or 4 of
-                                                   // its biases.
+  static constexpr int tile_inputs = 8;            // per tile
+
+  // A warp updates a pair of groups. A group has four parameters of the convolutions, or 4 outputs x 8 inputs
+  // of a fully connected layer's weights, or 4 of its biases.
   static constexpr int pairs_of_sums = (at.all_sums / 4 + groups - 1) / groups;
   static COSMATI_CONSTEXPR int columns(int i) {  // the last column is the biases
     return (network.layer[i].inputs() + tile_inputs - 1) / tile_inputs + (network.layer[i].gaussian ? 0 : 1);

@@ -16,11 +16,6 @@ namespace {
 
 using Problem = ConvolutionProblem;
 
-constexpr std::size_t buffer_alignment = 256;
-std::size_t up(std::size_t bytes) {
-  return (bytes + buffer_alignment - 1) / buffer_alignment * buffer_alignment;
-}
-
 constexpr double mean_square_of_rounding =
     0.18;  // (1 - 1/4) / (6 ln 2), for logarithmically uniform mantissas
 
@@ -60,11 +55,6 @@ DataType transformed_type(DataType type, int tile) {
 
 bool computes(DataType type) {
   return type == DataType::f32 || type == DataType::tf32 || type == DataType::f16 || type == DataType::bf16;
-}
-
-double copy_seconds(double bytes, Gpu const& gpu) {
-  constexpr double launch_seconds = 2.5e-6, share_of_bandwidth = 0.8;  // share of the data sheet's bandwidth
-  return launch_seconds + bytes / (share_of_bandwidth * gpu.memory_bytes_per_second);
 }
 
 class Tile {
@@ -113,7 +103,7 @@ class Tile {
     of_product.policy = policy;
     of_product.max_error.reset();
     of_product.max_workspace =
-        options_.max_workspace - std::min(options_.max_workspace, bytes() + buffer_alignment);
+        options_.max_workspace - std::min(options_.max_workspace, bytes() + winograd_alignment);
     try {
       Plan<GemmProblem> const product = make_plan(winograd_product(plan).problem, device_, of_product);
       if (product.kernel != name_of(product.recipe.policy.main_loop)) {
@@ -151,17 +141,14 @@ class Tile {
     return most;
   }
 
-  static std::size_t bytes_of(WinogradMatrix const& matrix, int tile) {
-    return up(static_cast<std::size_t>((tile + 2) * (tile + 2) * matrix.matrix_pitch * size_of(matrix.type)));
-  }
   // The size of the matrices of a slice that begin at offset `first`.
   std::size_t bytes(std::size_t first = 0) {
     WinogradRecipe& own = std::get<WinogradRecipe>(recipe_.own);
-    own.filter = up(first);
-    own.image = own.filter + bytes_of(filter_parameters(form_, own, nullptr, nullptr).to, own.tile);
+    own.filter = winograd_buffer(first);
+    own.image = own.filter + winograd_bytes(filter_parameters(form_, own, nullptr, nullptr).to, own.tile);
     own.sums =
-        own.image + bytes_of(image_parameters(form_, own, nullptr, 0, own.slice, nullptr).to, own.tile);
-    own.end = own.sums + bytes_of(sums_matrix(form_, own, own.slice, nullptr), own.tile);
+        own.image + winograd_bytes(image_parameters(form_, own, nullptr, 0, own.slice, nullptr).to, own.tile);
+    own.end = own.sums + winograd_bytes(sums_matrix(form_, own, own.slice, nullptr), own.tile);
     return own.end;
   }
 
@@ -198,10 +185,10 @@ class Tile {
         real(window.inputs) * window.outputs * 9 * size_of((form.image_is_a ? form.b : form.a).type);
     double const transformed = real(slices) * real(own.sums - own.image),
                  sums = real(slices) * real(own.end - own.sums);
-    double const launches = real(slices - 1) * 2 * copy_seconds(0, device_.gpu);
-    return launches + copy_seconds(filter + real(own.image - own.filter), device_.gpu) +
-           copy_seconds(image + transformed, device_.gpu) +
-           copy_seconds(sums + real(form_.result_bytes()), device_.gpu);
+    double const launches = real(slices - 1) * 2 * transform_pass_seconds(0, device_.gpu);
+    return launches + transform_pass_seconds(filter + real(own.image - own.filter), device_.gpu) +
+           transform_pass_seconds(image + transformed, device_.gpu) +
+           transform_pass_seconds(sums + real(form_.result_bytes()), device_.gpu);
   }
 
   Problem const& problem_;
@@ -226,15 +213,34 @@ double winograd_filter_error(int tile, Index tiles) {
   return error_of(tile == 2 ? amplification<2>(true) : amplification<4>(true), DataType::f32, tiles);
 }
 
-std::string winograd_violation(Problem const& problem) {
-  if (problem.direction != ConvolutionDirection::forward && problem.direction != ConvolutionDirection::data)
-    return "supports results and gradients of data and filters";
+std::size_t winograd_buffer(std::size_t bytes) {
+  return (bytes + winograd_alignment - 1) / winograd_alignment * winograd_alignment;
+}
+
+std::size_t winograd_bytes(WinogradMatrix const& matrix, int tile) {
+  return winograd_buffer(
+      static_cast<std::size_t>((tile + 2) * (tile + 2) * matrix.matrix_pitch * size_of(matrix.type)));
+}
+
+double transform_pass_seconds(double bytes, Gpu const& gpu) {
+  constexpr double launch_seconds = 2.5e-6, share_of_bandwidth = 0.8;  // share of the data sheet's bandwidth
+  return launch_seconds + bytes / (share_of_bandwidth * gpu.memory_bytes_per_second);
+}
+
+std::string winograd_shape_violation(Problem const& problem) {
   Index const rows = problem.w.extent(2), columns = problem.w.extent(3);
   if (rows != 3 || columns != 3) return fmt::format("the filter has {}x{} taps; expected 3x3", rows, columns);
   for (int i = 0; i < 2; ++i)
     if (problem.stride[i] != 1 || problem.dilation[i] != 1)
       return fmt::format("stride {} and dilation {}; both must be 1", problem.stride[i], problem.dilation[i]);
   if (problem.groups != 1) return fmt::format("{} groups; expected 1", problem.groups);
+  return {};
+}
+
+std::string winograd_violation(Problem const& problem) {
+  if (problem.direction != ConvolutionDirection::forward && problem.direction != ConvolutionDirection::data)
+    return "supports results and gradients of data and filters";
+  if (std::string sentence = winograd_shape_violation(problem); !sentence.empty()) return sentence;
   DataType const image = (problem.direction == ConvolutionDirection::forward ? problem.x : problem.y).type;
   if (image != problem.w.type || !computes(image))
     return fmt::format(

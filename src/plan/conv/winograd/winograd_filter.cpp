@@ -16,21 +16,8 @@ namespace {
 
 using Problem = ConvolutionProblem;
 
-constexpr std::size_t buffer_alignment = 256;
-std::size_t up(std::size_t bytes) {
-  return (bytes + buffer_alignment - 1) / buffer_alignment * buffer_alignment;
-}
-std::size_t bytes_of(WinogradMatrix const& matrix, int tile) {
-  return up(static_cast<std::size_t>((tile + 2) * (tile + 2) * matrix.matrix_pitch * size_of(matrix.type)));
-}
-
 std::string violation(Problem const& p) {
-  Index const rows = p.w.extent(2), columns = p.w.extent(3);
-  if (rows != 3 || columns != 3) return fmt::format("the filter has {}x{} taps; expected 3x3", rows, columns);
-  for (int i = 0; i < 2; ++i)
-    if (p.stride[i] != 1 || p.dilation[i] != 1)
-      return fmt::format("stride {} and dilation {}; both must be 1", p.stride[i], p.dilation[i]);
-  if (p.groups != 1) return fmt::format("{} groups; expected 1", p.groups);
+  if (std::string sentence = winograd_shape_violation(p); !sentence.empty()) return sentence;
   if (p.x.type != DataType::f32 || p.y.type != DataType::f32)
     return fmt::format("x and dy are {} and {}; for filter gradients, both must be f32", name_of(p.x.type),
                        name_of(p.y.type));
@@ -78,7 +65,7 @@ class Slice {
     return winograd_matrix(filters, channels, winograd_pitch(channels, DataType::f32), filters, DataType::f32,
                            1, workspace == nullptr ? nullptr : workspace + recipe_.sums);
   }
-  std::size_t bytes_of_sums() const { return bytes_of(sums(nullptr), recipe_.tile); }
+  std::size_t bytes_of_sums() const { return winograd_bytes(sums(nullptr), recipe_.tile); }
 
   // sums(k, c) = sum over tiles of dy(k, tile) * x(tile, c), for each position.
   GemmProblem product() const {
@@ -91,10 +78,11 @@ class Slice {
 
   // Sets the offsets of the matrices, which begin at `first`, and returns their end.
   static std::size_t layout(Problem const& problem, WinogradRecipe& recipe, std::size_t first = 0) {
-    recipe.filter = up(first);
+    recipe.filter = winograd_buffer(first);
     recipe.image =
-        recipe.filter + bytes_of(Slice(problem, recipe).gradient(nullptr, 0, nullptr).to, recipe.tile);
-    recipe.sums = recipe.image + bytes_of(Slice(problem, recipe).image(nullptr, 0, nullptr).to, recipe.tile);
+        recipe.filter + winograd_bytes(Slice(problem, recipe).gradient(nullptr, 0, nullptr).to, recipe.tile);
+    recipe.sums =
+        recipe.image + winograd_bytes(Slice(problem, recipe).image(nullptr, 0, nullptr).to, recipe.tile);
     Slice const slice(problem, recipe);
     recipe.end = recipe.sums + static_cast<std::size_t>(slice.parts()) * slice.bytes_of_sums();
     return recipe.end;
@@ -114,11 +102,6 @@ bool has_channels_last(TensorDescription const& tensor) {
   return distance(1) < std::min({distance(0), distance(2), distance(3)});
 }
 
-double copy_seconds(double bytes, Gpu const& gpu) {
-  constexpr double launch_seconds = 2.5e-6, share_of_bandwidth = 0.8;  // share of the data sheet's bandwidth
-  return launch_seconds + bytes / (share_of_bandwidth * gpu.memory_bytes_per_second);
-}
-
 // Each slice reads x and dy once, and writes and the product reads their transforms.
 double transform_seconds(Problem const& problem, Slice const& slice, WinogradRecipe const& recipe,
                          Gpu const& gpu) {
@@ -126,10 +109,12 @@ double transform_seconds(Problem const& problem, Slice const& slice, WinogradRec
   auto const bytes = [](TensorDescription const& tensor) {
     return static_cast<double>(tensor.layout.size()) * size_of(tensor.type);
   };
-  return copy_seconds(bytes(problem.x) + parts * static_cast<double>(recipe.sums - recipe.image), gpu) +
-         copy_seconds(bytes(problem.y) + parts * static_cast<double>(recipe.image - recipe.filter), gpu) +
-         copy_seconds(static_cast<double>(recipe.end - recipe.sums) + bytes(problem.w), gpu) +
-         2 * (parts - 1) * copy_seconds(0, gpu);
+  return transform_pass_seconds(bytes(problem.x) + parts * static_cast<double>(recipe.sums - recipe.image),
+                                gpu) +
+         transform_pass_seconds(bytes(problem.y) + parts * static_cast<double>(recipe.image - recipe.filter),
+                                gpu) +
+         transform_pass_seconds(static_cast<double>(recipe.end - recipe.sums) + bytes(problem.w), gpu) +
+         2 * (parts - 1) * transform_pass_seconds(0, gpu);
 }
 
 Offer<Problem> offer_of(Problem const& problem, Device const& device, PlanOptions const& options, int tile) {
@@ -159,7 +144,7 @@ Offer<Problem> offer_of(Problem const& problem, Device const& device, PlanOption
   of_product.kernel.clear();
   of_product.policy.tile.reset();
   of_product.max_error.reset();
-  of_product.max_workspace -= std::min(of_product.max_workspace, own.end + buffer_alignment);
+  of_product.max_workspace -= std::min(of_product.max_workspace, own.end + winograd_alignment);
   Plan<GemmProblem> product;
   try {
     product = make_plan(Slice(problem, own).product(), device, of_product);
