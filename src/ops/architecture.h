@@ -12,10 +12,6 @@ namespace cosmati {
 // "sm_90a".
 std::string architecture_of(Gpu const& gpu);
 
-// The portable maximum of blocks per cluster, which every GPU with clusters supports. No kernel here opts in
-// to the 16 that some GPUs allow.
-inline constexpr int max_cluster_blocks = 8, max_opt_in_cluster_blocks = 16;
-
 // Instructions that depend on the compute capability.
 struct Features {
   bool wmma = false;        // WMMA with f16 and 8-bit integers

@@ -1,6 +1,6 @@
 // The kernel with TMA and wgmma: types, layouts, full and partial tiles, cooperative and ping-pong
 // warpgroups, clusters, split-K, batches, and every way to store D.
-#include "src/ops/architecture.h"
+#include "cosmati/core/cluster.h"
 #include "tests/emulated/warp_specialized_case.h"
 
 namespace cosmati::emulated {

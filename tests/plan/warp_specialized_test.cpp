@@ -159,7 +159,8 @@ TEST(WarpSpecialized, IllegalPoliciesAreNamed) {
             "warp_m = 64; a warp of a warpgroup has 16 or 32 rows");
   policy.warp_m = 16;
   policy.cluster_k = 3;
-  EXPECT_EQ(plan::warpgroup_policy_violation(policy, 2), "cluster_k = 3; valid values: 1, 2, 4 and 8");
+  EXPECT_EQ(plan::warpgroup_policy_violation(policy, 2),
+            "cluster_k = 3; valid values: powers of two up to 8");
   policy.cluster_k = 2;
   policy.cluster_m = 2;
   EXPECT_EQ(

@@ -1,6 +1,7 @@
 // Requirements on a policy of the warp_specialized main loop, as static_assert messages; the type names in
 // the messages contain the numbers.
 #pragma once
+#include "cosmati/core/cluster.h"
 #include "cosmati/gemm/requirements.h"
 #include "cosmati/gemm/tensor_source.h"
 
@@ -41,15 +42,16 @@ struct Consumers {
                 "warp_specialized requires one, two or three consumer warpgroups; ping_pong requires two, "
                 "each with its own tile");
 };
-template <int cluster_m, int cluster_n>
+template <int cluster_m, int cluster_n, int max_blocks>
 struct Cluster {
-  static_assert(cluster_m >= 1 && cluster_n >= 1 && cluster_m * cluster_n <= 8,
-                "a cluster has at most 8 blocks, cluster_m * cluster_n");
+  static_assert(cluster_m >= 1 && cluster_n >= 1 && cluster_m * cluster_n <= max_blocks,
+                "a cluster has at most max_blocks blocks, cluster_m * cluster_n");
 };
-template <int cluster_k, int sharing, int warps_n, int warp_n, bool ping_pong, bool streams>
+template <int cluster_k, int max_blocks, int sharing, int warps_n, int warp_n, bool ping_pong, bool streams>
 struct ClusterAlongK {
-  static_assert(cluster_k == 1 || cluster_k == 2 || cluster_k == 4 || cluster_k == 8,
-                "cluster_k, the blocks of a cluster that share a tile, must be 1, 2, 4 or 8");
+  static_assert(is_cluster_k(cluster_k),
+                "cluster_k, the blocks of a cluster that share a tile, must be a power of two, at most "
+                "max_blocks");
   static_assert(cluster_k == 1 ||
                     (sharing == 1 && warps_n == 1 && !ping_pong && divides(8 * cluster_k, warp_n)),
                 "cluster_k > 1 requires cluster_m = cluster_n = 1, warp_n = block_n, a multiple of 8 "
@@ -86,9 +88,10 @@ struct WarpSpecializedRequirements
       required::WarpTileOfWgmma<p.warp_m, p.warp_n, p.thread_m, p.thread_n>,
       required::WarpgroupsOfABlock<p.block_m, p.block_n, p.warp_m, p.warp_n>,
       required::Consumers<required::quotient(p.consumer_warps(), 4), p.ping_pong>,
-      required::Cluster<p.cluster_m, p.cluster_n>,
-      required::ClusterAlongK<p.cluster_k, p.cluster_m * p.cluster_n, required::quotient(p.block_n, p.warp_n),
-                              p.warp_n, p.ping_pong, p.partition == Partition::stream_k>,
+      required::Cluster<p.cluster_m, p.cluster_n, max_cluster_blocks>,
+      required::ClusterAlongK<p.cluster_k, max_cluster_blocks, p.cluster_m * p.cluster_n,
+                              required::quotient(p.block_n, p.warp_n), p.warp_n, p.ping_pong,
+                              p.partition == Partition::stream_k>,
       required::Scheduling<p.blocks, p.raster_width>,
       required::StagesOfWarpSpecialized<p.stages>,
       required::OperandsOfWgmma<ElementA, ElementB, a_along_depth, b_along_depth, Sum> {

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "cosmati/core/cluster.h"
 #include "src/ops/architecture.h"
 #include "src/plan/gemm/model.h"
 
@@ -240,8 +241,9 @@ std::string warpgroup_policy_violation(GemmPolicy const& p, int element_bytes, D
     return fmt::format(
         "a cluster of {}x{} blocks; it may have at most {}, each with a multiple of 8 rows of the shared tiles",
         p.cluster_m, p.cluster_n, max_cluster_blocks);
-  if (p.cluster_k != 1 && p.cluster_k != 2 && p.cluster_k != 4 && p.cluster_k != 8)
-    return fmt::format("cluster_k = {}; valid values: 1, 2, 4 and 8", p.cluster_k);
+  if (!is_cluster_k(p.cluster_k))
+    return fmt::format("cluster_k = {}; valid values: powers of two up to {}", p.cluster_k,
+                       max_cluster_blocks);
   if (p.cluster_k > 1 && (p.cluster_m * p.cluster_n != 1 || p.block_n != p.warp_n || p.ping_pong ||
                           p.warp_n % (8 * p.cluster_k) != 0))
     return fmt::format(

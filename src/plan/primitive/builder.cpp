@@ -9,6 +9,7 @@
 #include <bit>
 #include <numeric>
 
+#include "cosmati/core/cluster.h"
 #include "cosmati/epilogue/parse.h"
 #include "src/ops/architecture.h"
 

@@ -5,9 +5,9 @@
 #include <thread>
 #include <vector>
 
+#include "cosmati/core/cluster.h"
 #include "cosmati/ops/error.h"
 #include "src/backend/emulator/machine/schedule.h"
-#include "src/ops/architecture.h"
 
 namespace cosmati::emulator {
 namespace {
