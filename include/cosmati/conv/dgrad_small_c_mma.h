@@ -33,6 +33,15 @@ struct DgradSmallCMmaTraits {
     if constexpr (fixed) return shape_;
     return window.shape;
   }
+
+  // The filter of all chunks, then two buffers for chunks of dy; the sums of a tile are staged in that of its
+  // last chunk. Their sizes are known at launch: shape.shared_bytes(chunks) in total.
+  struct alignas(16) SharedStorage {
+    unsigned char filter[16];  // (tap, pack, lane), 8 bytes each
+    COSMATI_DEVICE unsigned char* buffers(CellShape const& of, int chunks) {
+      return filter + of.filter_bytes(chunks);
+    }
+  };
 };
 
 // The tile of a block: its image and its first cells.
@@ -211,17 +220,16 @@ struct DgradSmallCMma {
 };
 
 // Grid: at most one block per tile; each block computes every gridDim.x-th tile and loads a chunk while it
-// multiplies the one before. Dynamic shared memory: shape.shared_bytes(chunks).
+// multiplies the one before. Dynamic shared memory: SharedStorage.
 template <class Traits>
 COSMATI_KERNEL(Traits::threads, Traits::blocks)
 dgrad_small_c_mma_kernel(COSMATI_PARAMETER typename Traits::Params params) {
   using Block = DgradSmallCMma<Traits>;
   CellArguments const& window = params.window;
   CellShape const shape = Traits::shape(window);
-  unsigned char* const shared =
-      reinterpret_cast<unsigned char*>(&arch::shared_storage<Vector<unsigned, 4>>());
-  Block const block{window, shape, shared};
-  unsigned char* const buffers = shared + shape.filter_bytes(window.chunks);
+  auto& shared = arch::shared_storage<typename Traits::SharedStorage>();
+  Block const block{window, shape, shared.filter};
+  unsigned char* const buffers = shared.buffers(shape, window.chunks);
   int number = arch::block_x(), chunk = 0, buffer = 0;
   if (number >= window.tiles) return;
   block.load_image(CellTile(window, shape, number), 0, buffers);

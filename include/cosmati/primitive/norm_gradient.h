@@ -25,6 +25,11 @@ struct NormGradientKernel : NormAccess<Traits, 2 * Traits::unroll> {
   using Gradient = typename Access::template Input<second>;
   using Weight = typename Access::template Input<last>;
 
+  struct SharedStorage {
+    Shared rows;                                     // sums over the threads of a row
+    Real columns[cached * width * Traits::threads];  // sums over the rows: (element of a thread, thread)
+  };
+
   typename Access::template Raw<last> weight[cached];
   Real dweight[cached][width] = {}, dbias[cached][width] = {};
   typename Access::template Raw<0> x[rows][cached];
@@ -129,14 +134,14 @@ struct NormGradientKernel : NormAccess<Traits, 2 * Traits::unroll> {
   }
 
   // Adds the sums of the block's teams, in their order; the last one writes them.
-  COSMATI_DEVICE void write_sums(int output, Real (&sums)[cached][width], Real* memory) const {
+  COSMATI_DEVICE void write_sums(int output, Real (&sums)[cached][width], Real* columns) const {
     for (int column = 0; column < team.across; ++column) {
       if (team.column == column) {
         COSMATI_UNROLL
         for (int u = 0; u < cached; ++u) {
           COSMATI_UNROLL
           for (int e = 0; e < width; ++e) {
-            Real& held = memory[(u * width + e) * team.along + team.member];
+            Real& held = columns[(u * width + e) * team.along + team.member];
             if (column > 0) sums[u][e] += held;
             held = sums[u][e];
           }
@@ -152,7 +157,7 @@ struct NormGradientKernel : NormAccess<Traits, 2 * Traits::unroll> {
                  arch::block_x() * params.split_stride);
   }
 
-  COSMATI_DEVICE void run(Real* memory) {
+  COSMATI_DEVICE void run(Real* columns) {
     auto const of_block = static_cast<unsigned>(team.across * rows),
                step = static_cast<unsigned>(arch::grid_x()) * of_block;
     auto const share = static_cast<Real>(params.scalar[0]);
@@ -168,21 +173,21 @@ struct NormGradientKernel : NormAccess<Traits, 2 * Traits::unroll> {
       write(first, sum);
     }
     int output = 1;
-    if (has(NormOperation::sums_weight)) write_sums(output++, dweight, memory);
-    if (has(NormOperation::sums_bias)) write_sums(output, dbias, memory);
+    if (has(NormOperation::sums_weight)) write_sums(output++, dweight, columns);
+    if (has(NormOperation::sums_bias)) write_sums(output, dbias, columns);
   }
 };
 
-// The terms are the elements of a row. Shared memory: NormShared, then a number for each column. Grid: any
-// number of blocks, which divide the rows among themselves.
+// The terms are the elements of a row. Dynamic shared memory: SharedStorage. Grid: any number of blocks,
+// which divide the rows among themselves.
 template <class Traits>
 COSMATI_KERNEL(Traits::threads, norm_gradient_blocks(Traits::threads, Traits::width* Traits::cached))
 norm_gradient_kernel(COSMATI_PARAMETER PrimitiveParameters params) {
   using Kernel = NormGradientKernel<Traits>;
   Team const team(Traits::policy(params), Traits::threads);
-  auto& shared = arch::shared_storage<typename Kernel::Shared>();
-  Kernel kernel(params, team, shared);
-  kernel.run(reinterpret_cast<typename Traits::Real*>(&shared + 1));
+  auto& shared = arch::shared_storage<typename Kernel::SharedStorage>();
+  Kernel kernel(params, team, shared.rows);
+  kernel.run(shared.columns);
 }
 
 }  // namespace cosmati
