@@ -24,7 +24,7 @@ struct Case {
 template <int element_bytes, int width, bool transposed>
 void expect_repacked(Case const& c, bool by_pointers) {
   using Bits = typename BitsOf<element_bytes>::type;
-  using Tile = RepackTile<element_bytes, transposed>;
+  constexpr RepackPolicy policy{.element_bytes = element_bytes, .width = width, .transposed = transposed};
   constexpr Index unit = 16 / element_bytes;
   auto const up = [](Index n, Index to) { return (n + to - 1) / to * to; };
   Index const row_stride = up(c.columns * c.column_step, width) + up(c.gap, width);
@@ -50,10 +50,10 @@ void expect_repacked(Case const& c, bool by_pointers) {
   params.rows = c.rows, params.columns = c.columns;
   params.pitch = pitch, params.matrix_pitch = matrix_pitch;
   auto const tiles = [](Index extent, int tile) { return static_cast<int>((extent + tile - 1) / tile); };
-  using Shared = typename Repack<element_bytes, width, transposed>::SharedStorage;
-  emulator::launch_kernel<&repack_kernel<element_bytes, width, transposed>>(
-      {tiles(c.rows, Tile::rows) * tiles(c.columns, Tile::columns), 1, static_cast<int>(c.batch)},
-      Tile::threads, sizeof(Shared), params);
+  using Shared = typename Repack<policy>::SharedStorage;
+  emulator::launch_kernel<&repack_kernel<policy>>(
+      {tiles(c.rows, policy.rows()) * tiles(c.columns, policy.columns()), 1, static_cast<int>(c.batch)},
+      policy.threads, sizeof(Shared), params);
 
   auto const* const result = reinterpret_cast<Bits const*>(to.data());
   int wrong = 0;
@@ -202,6 +202,7 @@ struct SplitCase {
 
 template <int products, bool is_b, int width, bool transposed>
 void expect_segments(SplitCase const& c) {
+  constexpr PiecesPolicy policy{.products = products, .is_b = is_b, .width = width, .transposed = transposed};
   auto const up = [](Index n, Index to) { return (n + to - 1) / to * to; };
   Index const line = transposed ? c.outer : c.depth, lines = transposed ? c.depth : c.outer;
   Index const stride = up(line + c.gap, width), matrix = stride * lines;
@@ -224,8 +225,8 @@ void expect_segments(SplitCase const& c) {
   std::vector<unsigned short> to(static_cast<std::size_t>(params.matrix_pitch * c.batch + 8), 0xabab);
   params.to = to.data();
   auto const tiles = [](Index extent, int tile) { return static_cast<int>((extent + tile - 1) / tile); };
-  using Shared = typename SplitOperand<products, is_b, width, transposed>::SharedStorage;
-  emulator::launch_kernel<&pieces_kernel<products, is_b, width, transposed>>(
+  using Shared = typename SplitOperand<policy>::SharedStorage;
+  emulator::launch_kernel<&pieces_kernel<policy>>(
       {tiles(c.outer, PieceTile::outer) * tiles(params.segment, PieceTile::depth), 1,
        static_cast<int>(c.batch)},
       PieceTile::threads, sizeof(Shared), params);

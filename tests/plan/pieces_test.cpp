@@ -161,8 +161,10 @@ TEST(Bf16Products, SplitBothOperandsFirst) {
   auto const program = plan::program_of(plan);
   ASSERT_EQ(program.kernels.size(), 3u);
   EXPECT_EQ(program.kernels[0].entry, "pieces_kernel");
-  EXPECT_EQ(program.kernels[0].traits, "6, false, 4, true");
-  EXPECT_EQ(program.kernels[1].traits, "6, true, 4, false");
+  EXPECT_EQ(program.kernels[0].traits,
+            "cosmati::PiecesPolicy{.products = 6, .is_b = false, .width = 4, .transposed = true}");
+  EXPECT_EQ(program.kernels[1].traits,
+            "cosmati::PiecesPolicy{.products = 6, .is_b = true, .width = 4, .transposed = false}");
   EXPECT_EQ(program.main, 2u);
   EXPECT_NE(program.kernels[2].traits.find(".promotes = true"), std::string::npos);
   EXPECT_EQ(program.workspace.bytes, plan.workspace_bytes);

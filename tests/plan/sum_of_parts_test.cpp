@@ -57,13 +57,14 @@ TEST(SumOfParts, TheEpilogueIsThatOfTheSecondKernel) {
   EXPECT_HAS(main, "TensorDestination<f32>");
   EXPECT_EQ(main.find("ComposedFunction"), std::string::npos) << main;
   std::string const sum = program::text_of(program.kernels[1]);
-  EXPECT_HAS(sum, "SumOfPartsTraits<f32, ExpressionEpilogue<ComposedFunction, ");
+  EXPECT_HAS(sum,
+             "SumOfPartsTraits<SumOfPartsBlock{.groups = 8}, f32, ExpressionEpilogue<ComposedFunction, ");
   EXPECT_HAS(sum, "StridedDestination<bf16, 8>");
   EXPECT_TRUE(program.kernels[1].starts_early);
   GemmProblem integers = product(DataType::s8, DataType::s32, 256, 256, 65536, "tn");
   EXPECT_HAS(
       program::text_of(plan::program_of(plan_of(integers, "medium,partition=split_k_parallel")).kernels[1]),
-      "SumOfPartsTraits<s32, IdentityEpilogue<s32>, ");
+      "SumOfPartsTraits<SumOfPartsBlock{.groups = 8}, s32, IdentityEpilogue<s32>, ");
 }
 
 TEST(SumOfParts, RefusalsGiveTheReason) {

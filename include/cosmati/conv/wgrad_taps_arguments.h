@@ -43,6 +43,13 @@ struct WgradTapsParameters {
   WgradTapsTiles tiles;
 };
 
+// Compile-time choices of the kernel that adds the partial sums.
+struct WgradTapsSumPolicy {
+  int slices = 1;        // threads that each add a share of the parts
+  bool in_runs = false;  // channels are contiguous in the result
+  bool swapped = false;  // n of the result is the filter
+};
+
 template <class Epilogue, class Destination>
 struct WgradTapsSumParameters {
   float const* partials = nullptr;

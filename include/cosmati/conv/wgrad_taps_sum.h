@@ -7,14 +7,13 @@
 
 namespace cosmati {
 
-// `slices` threads each add a share of the parts. `in_runs`: channels are contiguous in the result.
-template <int slices_, bool in_runs_, bool swapped_, class Epilogue_, class Destination_>
+template <WgradTapsSumPolicy policy, class Epilogue_, class Destination_>
 struct WgradTapsSumTraits {
   using Epilogue = Epilogue_;
   using Destination = Destination_;
   using Params = WgradTapsSumParameters<typename Epilogue::Arguments, typename Destination::Arguments>;
-  static constexpr int slices = slices_, threads = 256, lanes = threads / slices;
-  static constexpr bool in_runs = in_runs_, swapped = swapped_;
+  static constexpr int slices = policy.slices, threads = 256, lanes = threads / slices;
+  static constexpr bool in_runs = policy.in_runs, swapped = policy.swapped;
   static_assert(!(swapped && in_runs), "a run of results must be contiguous along n");
   struct SharedStorage {
     Vector<float, 4> sum[slices][lanes];

@@ -26,17 +26,17 @@ struct BitsOf<4> {
   using type = unsigned;
 };
 
-// `width`: elements of a run; the address of a run is a multiple of its size.
-template <int element_bytes, int width, bool transposed>
+template <RepackPolicy policy>
 struct Repack {
-  using Tile = RepackTile<element_bytes, transposed>;
-  using Bits = typename BitsOf<element_bytes>::type;
-  static constexpr int packed = Tile::packed, threads = Tile::threads;
+  using Bits = typename BitsOf<policy.element_bytes>::type;
+  static constexpr int element_bytes = policy.element_bytes, width = policy.width;
+  static constexpr int packed = policy.packed(), warps = policy.warps;
+  static constexpr int tile_rows = policy.rows(), tile_columns = policy.columns();
   // (columns, words of rows); word w of column c is at w ^ (c / packed), to avoid bank conflicts.
   struct SharedStorage {
-    unsigned word[transposed ? Tile::columns : 1][32];
+    unsigned word[policy.transposed ? tile_columns : 1][32];
   };
-  static_assert(sizeof(SharedStorage) == Tile::shared_bytes);
+  static_assert(sizeof(SharedStorage) == policy.shared_bytes());
 
   Bits const* from;
   Bits* to;
@@ -74,24 +74,22 @@ struct Repack {
 
   COSMATI_DEVICE void copy_transposed(SharedStorage& shared) const {
     int const warp = arch::thread() / 32, lane = arch::thread() % 32;
-    unsigned word[32 / Tile::warps][packed];
+    unsigned word[32 / warps][packed];
     COSMATI_UNROLL
-    for (int g = 0; g < 32 / Tile::warps; ++g) {
+    for (int g = 0; g < 32 / warps; ++g) {
       COSMATI_UNROLL
-      for (int i = 0; i < packed; ++i)
-        word[g][i] = load((warp + g * Tile::warps) * packed + i, lane * packed);
+      for (int i = 0; i < packed; ++i) word[g][i] = load((warp + g * warps) * packed + i, lane * packed);
     }
     COSMATI_UNROLL
-    for (int g = 0; g < 32 / Tile::warps; ++g) {
+    for (int g = 0; g < 32 / warps; ++g) {
       transpose(word[g]);
       COSMATI_UNROLL
-      for (int i = 0; i < packed; ++i)
-        shared.word[lane * packed + i][(warp + g * Tile::warps) ^ lane] = word[g][i];
+      for (int i = 0; i < packed; ++i) shared.word[lane * packed + i][(warp + g * warps) ^ lane] = word[g][i];
     }
     arch::block_barrier();
     COSMATI_UNROLL
-    for (int g = 0; g < Tile::columns / Tile::warps; ++g) {
-      int const column = warp + g * Tile::warps, row = lane * packed;
+    for (int g = 0; g < tile_columns / warps; ++g) {
+      int const column = warp + g * warps, row = lane * packed;
       if (column < columns && row < rows)  // a word that begins inside ends inside the pitch
         arch::store_global(to + column * pitch + row, shared.word[column][lane ^ column / packed]);
     }
@@ -100,8 +98,8 @@ struct Repack {
   COSMATI_DEVICE void copy_straight() const {
     int const warp = arch::thread() / 32, lane = arch::thread() % 32;
     COSMATI_UNROLL
-    for (int g = 0; g < Tile::rows / Tile::warps; ++g) {
-      int const row = warp + g * Tile::warps;
+    for (int g = 0; g < tile_rows / warps; ++g) {
+      int const row = warp + g * warps;
       unsigned word[4];
       COSMATI_UNROLL
       for (int i = 0; i < 4; ++i) word[i] = load(row, (i * 32 + lane) * packed);
@@ -114,22 +112,21 @@ struct Repack {
   }
 };
 
-// Grid: (tiles, 1, matrices); block: RepackTile::threads; dynamic shared memory: SharedStorage.
-template <int element_bytes, int width, bool transposed>
-COSMATI_KERNEL((RepackTile<element_bytes, transposed>::threads), 4)
+// Grid: (tiles, 1, matrices); block: RepackPolicy::threads; dynamic shared memory: SharedStorage.
+template <RepackPolicy policy>
+COSMATI_KERNEL(RepackPolicy::threads, 4)
 repack_kernel(COSMATI_PARAMETER RepackParameters params) {
-  using Tile = RepackTile<element_bytes, transposed>;
-  using Copy = Repack<element_bytes, width, transposed>;
+  using Copy = Repack<policy>;
   using Bits = typename Copy::Bits;
   auto& shared = arch::shared_storage<typename Copy::SharedStorage>();
-  int const across = static_cast<int>((params.columns + Tile::columns - 1) / Tile::columns);
-  Index const first_row = Index{arch::block_x() / across} * Tile::rows;
-  Index const first_column = Index{arch::block_x() % across} * Tile::columns;
+  int const across = static_cast<int>((params.columns + Copy::tile_columns - 1) / Copy::tile_columns);
+  Index const first_row = Index{arch::block_x() / across} * Copy::tile_rows;
+  Index const first_column = Index{arch::block_x() % across} * Copy::tile_columns;
   Index const batch = params.first_batch + arch::block_z();
   Index const row_stride = params.from.row_stride;
-  Index const column_stride = width > 1 ? 1 : params.from.column_stride;
+  Index const column_stride = policy.width > 1 ? 1 : params.from.column_stride;
   Index const place =
-      transposed ? first_column * params.pitch + first_row : first_row * params.pitch + first_column;
+      policy.transposed ? first_column * params.pitch + first_row : first_row * params.pitch + first_column;
   Copy const copy{base_of<Bits>(params.from, batch) + first_row * row_stride + first_column * column_stride,
                   static_cast<Bits*>(params.to) + batch * params.matrix_pitch + place,
                   row_stride,
@@ -137,7 +134,7 @@ repack_kernel(COSMATI_PARAMETER RepackParameters params) {
                   params.pitch,
                   clamp_to_int(params.rows - first_row),
                   clamp_to_int(params.columns - first_column)};
-  if constexpr (transposed)
+  if constexpr (policy.transposed)
     copy.copy_transposed(shared);
   else
     copy.copy_straight();
@@ -167,12 +164,11 @@ struct FactorPieces {
   }
 };
 
-// `width`: contiguous elements of the source that are loaded together, 1 or 4; `transposed`: the source is
-// contiguous along the outer index. `is_b`: the pieces of the second factor.
-template <int products, bool is_b, int width, bool transposed>
+template <PiecesPolicy policy>
 struct SplitOperand {
   using Tile = PieceTile;
-  static constexpr int pitch = Tile::outer + 1;
+  static constexpr int products = policy.products, width = policy.width, pitch = Tile::outer + 1;
+  static constexpr bool is_b = policy.is_b, transposed = policy.transposed;
   struct SharedStorage {
     float value[transposed ? Tile::depth * pitch : 1];  // (depth, outer)
   };
@@ -258,18 +254,18 @@ struct SplitOperand {
 };
 
 // Grid: (tiles, 1, matrices); block: PieceTile::threads; dynamic shared memory: SharedStorage.
-template <int products, bool is_b, int width, bool transposed>
-COSMATI_KERNEL((PieceTile::threads), 4)
+template <PiecesPolicy policy>
+COSMATI_KERNEL(PieceTile::threads, 4)
 pieces_kernel(COSMATI_PARAMETER PieceParameters params) {
   using Tile = PieceTile;
-  using Split = SplitOperand<products, is_b, width, transposed>;
+  using Split = SplitOperand<policy>;
   auto& shared = arch::shared_storage<typename Split::SharedStorage>();
   Index const across = (params.segment + Tile::depth - 1) / Tile::depth;
   Index const first_row = arch::block_x() / across * Tile::outer;
   Index const first_k = arch::block_x() % across * Tile::depth;
   Index const batch = params.first_batch + arch::block_z();
-  Index const row_stride = transposed && width > 1 ? 1 : params.from.row_stride;
-  Index const column_stride = !transposed && width > 1 ? 1 : params.from.column_stride;
+  Index const row_stride = policy.transposed && policy.width > 1 ? 1 : params.from.row_stride;
+  Index const column_stride = !policy.transposed && policy.width > 1 ? 1 : params.from.column_stride;
   Split const split{base_of<float>(params.from, batch) + first_row * row_stride + first_k * column_stride,
                     static_cast<unsigned short*>(params.to) + batch * params.matrix_pitch +
                         first_row * params.pitch + first_k,

@@ -17,14 +17,17 @@ struct RepackParameters {
   Index first_batch = 0;
 };
 
-// Each block copies a tile of `rows` by `columns` elements; thread t of a warp copies word t of each row.
-template <int element_bytes, bool transposed>
-struct RepackTile {
+// Each block copies a tile of rows() by columns() elements; thread t of a warp copies word t of each row.
+struct RepackPolicy {
   static constexpr int threads = 256, warps = threads / 32;
-  static constexpr int packed = 4 / element_bytes;  // elements of a word
-  static constexpr int columns = (transposed ? 32 : 128) * packed;
-  static constexpr int rows = transposed ? 32 * packed : 32;
-  static constexpr int shared_bytes = (transposed ? columns : 1) * 128;
+  int element_bytes = 4;
+  int width = 1;  // elements of a run; the address of a run is a multiple of its size
+  bool transposed = false;
+
+  COSMATI_CONSTEXPR int packed() const { return 4 / element_bytes; }  // elements of a word
+  COSMATI_CONSTEXPR int columns() const { return (transposed ? 32 : 128) * packed(); }
+  COSMATI_CONSTEXPR int rows() const { return transposed ? 32 * packed() : 32; }
+  COSMATI_CONSTEXPR int shared_bytes() const { return (transposed ? columns() : 1) * 128; }
 };
 
 // The pieces of a factor x: x = p0 + p1 + p2, each the bf16 nearest to the remainder. `finite` is p0, or 0 if
@@ -53,6 +56,13 @@ struct PieceParameters {
   Index outer = 0, depth = 0;
   Index segment = 0, pitch = 0, matrix_pitch = 0;  // elements of bf16, multiples of 8
   Index first_batch = 0;
+};
+
+struct PiecesPolicy {
+  int products = 6;
+  bool is_b = false;        // the pieces of the second factor
+  int width = 1;            // contiguous elements of the source that are loaded together, 1 or 4
+  bool transposed = false;  // the source is contiguous along the outer index
 };
 
 // Each block splits a tile; a thread writes runs of eight pieces.

@@ -9,14 +9,13 @@
 namespace cosmati {
 
 // Sum: the type of the stored parts, float or int.
-template <class Sum_, class Epilogue_, class Destination_, int groups_>
+template <SumOfPartsBlock block_, class Sum_, class Epilogue_, class Destination_>
 struct SumOfPartsTraits {
   using Sum = Sum_;
   using Epilogue = Epilogue_;
   using Destination = Destination_;
-  static constexpr int groups = groups_;
-  static constexpr SumOfPartsBlock block{groups};
-  static constexpr int width = SumOfPartsBlock::width, runs = block.runs();
+  static constexpr SumOfPartsBlock block = block_;
+  static constexpr int groups = block.groups, width = SumOfPartsBlock::width, runs = block.runs();
   static_assert(EpilogueRequirements<Epilogue>::satisfied && sizeof(Sum) == 4);
 
   using Params = SumOfPartsParameters<typename Epilogue::Arguments, typename Destination::Arguments>;

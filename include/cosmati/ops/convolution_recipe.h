@@ -5,10 +5,10 @@
 
 #include "cosmati/conv/depthwise_rows_shape.h"
 #include "cosmati/conv/dgrad_small_c_shape.h"
-#include "cosmati/conv/fft/fft_doubled.h"
+#include "cosmati/conv/fft/fft_policy.h"
 #include "cosmati/conv/sliding_policy.h"
 #include "cosmati/conv/wgrad_taps_shape.h"
-#include "cosmati/conv/winograd/winograd_run.h"
+#include "cosmati/conv/winograd/winograd_policy.h"
 #include "cosmati/ops/gemm_recipe.h"
 
 namespace cosmati {

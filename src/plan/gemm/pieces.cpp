@@ -96,7 +96,8 @@ void add_pass(program::Program& program, GemmProblem const& problem, bool is_b, 
   int const products = products_of(problem.compute);
   OperandAccess const access = access_of(operand);
   bool const transposed = access.along == Along::mn;
-  PiecesTraits const traits{products, is_b, access.width >= 4 ? 4 : 1, transposed};
+  PiecesTraits const traits{
+      {.products = products, .is_b = is_b, .width = access.width >= 4 ? 4 : 1, .transposed = transposed}};
   std::size_t const kernel =
       add_kernel(program, {.headers = {"gemm/repack.h"},
                            .entry = "pieces_kernel",
@@ -157,7 +158,8 @@ double pieces_error(GemmProblem const& problem, GemmRecipe const& recipe) {
 }
 
 std::string PiecesTraits::print() const {
-  return fmt::format("{}, {}, {}, {}", products, is_b, width, transposed);
+  return fmt::format("cosmati::PiecesPolicy{{.products = {}, .is_b = {}, .width = {}, .transposed = {}}}",
+                     policy.products, policy.is_b, policy.width, policy.transposed);
 }
 
 SplitOperands split(program::Program& program, GemmProblem const& problem, std::size_t bytes) {

@@ -22,10 +22,7 @@ GemmProblem product_of_pieces(GemmProblem const& problem);
 double pieces_error(GemmProblem const& problem, GemmRecipe const& recipe);
 
 struct PiecesTraits {
-  int products = 6;
-  bool is_b = false;
-  int width = 1;
-  bool transposed = false;
+  PiecesPolicy policy;
   std::string print() const;
 };
 

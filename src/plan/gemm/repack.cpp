@@ -22,22 +22,9 @@ double seconds_of(RepackRecipe const& repack, Gpu const& gpu) {
          2.0 * static_cast<double>(repack.bytes) / (share_of_copy * gpu.memory_bytes_per_second);
 }
 
-struct TileOfBlock {
-  Index rows, columns;
-  unsigned threads, shared_bytes;
-};
-template <int element_bytes>
-TileOfBlock tile_of(bool transposed) {
-  auto const numbers = []<class Tile>(Tile) {
-    return TileOfBlock{Tile::rows, Tile::columns, Tile::threads, Tile::shared_bytes};
-  };
-  return transposed ? numbers(RepackTile<element_bytes, true>{})
-                    : numbers(RepackTile<element_bytes, false>{});
-}
-TileOfBlock tile_of(MatrixForm const& operand, RepackRecipe const& repack) {
-  bool const transposed = repack.from != repack.to;
-  int const bytes = size_of(operand.type);
-  return bytes == 1 ? tile_of<1>(transposed) : bytes == 2 ? tile_of<2>(transposed) : tile_of<4>(transposed);
+RepackPolicy repack_policy(MatrixForm const& operand, RepackRecipe const& repack) {
+  return {
+      .element_bytes = size_of(operand.type), .width = repack.width, .transposed = repack.from != repack.to};
 }
 
 }  // namespace
@@ -70,30 +57,27 @@ MatrixForm repacked(MatrixForm const& operand, RepackRecipe const& repack) {
 }
 
 std::string RepackTraits::print() const {
-  return fmt::format("{}, {}, {}", element_bytes, width, transposed);
+  return fmt::format("cosmati::RepackPolicy{{.element_bytes = {}, .width = {}, .transposed = {}}}",
+                     policy.element_bytes, policy.width, policy.transposed);
 }
 
 program::KernelSpec repacking_kernel(MatrixForm const& operand, RepackRecipe const& repack, bool emulated) {
-  TileOfBlock const tile = tile_of(operand, repack);
-  int const bytes = size_of(operand.type), word = 4 / bytes;
-  RepackTraits const traits{bytes,
-                            !emulated              ? repack.width
-                            : repack.width >= word ? word
-                                                   : 1,
-                            repack.from != repack.to};
+  RepackPolicy policy = repack_policy(operand, repack);
+  if (emulated) policy.width = policy.width >= policy.packed() ? policy.packed() : 1;
   return {.headers = {"gemm/repack.h"},
           .entry = "repack_kernel",
-          .traits = traits.print(),
+          .traits = RepackTraits{policy}.print(),
           .is_composed = false,
-          .threads = tile.threads,
-          .shared_bytes = tile.shared_bytes,
+          .threads = RepackPolicy::threads,
+          .shared_bytes = static_cast<unsigned>(policy.shared_bytes()),
           .label = "repacking"};
 }
 
 Index repack_tiles(MatrixForm const& operand, RepackRecipe const& repack, Index outer, Index depth) {
-  TileOfBlock const tile = tile_of(operand, repack);
+  RepackPolicy const policy = repack_policy(operand, repack);
+  Index const tile_rows = policy.rows(), tile_columns = policy.columns();
   Index const rows = repack.from == Along::k ? outer : depth, columns = outer + depth - rows;
-  return (rows + tile.rows - 1) / tile.rows * ((columns + tile.columns - 1) / tile.columns);
+  return (rows + tile_rows - 1) / tile_rows * ((columns + tile_columns - 1) / tile_columns);
 }
 
 RepackParameters repack_parameters(MatrixForm const& operand, RepackRecipe const& repack, Index outer,

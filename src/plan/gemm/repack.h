@@ -16,8 +16,7 @@ RepackRecipe repack_of(MatrixForm const& operand, Index outer, Index depth, Inde
 MatrixForm repacked(MatrixForm const& operand, RepackRecipe const& repack);
 
 struct RepackTraits {
-  int element_bytes = 4, width = 1;
-  bool transposed = false;
+  RepackPolicy policy;
   std::string print() const;
 };
 // The emulator has kernels for runs of a word, and for single elements.

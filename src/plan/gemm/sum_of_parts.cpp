@@ -1,6 +1,8 @@
 // The layout of the parts of a split-K product, and the predicted time of adding them.
 #include "src/plan/gemm/sum_of_parts.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 
@@ -41,6 +43,11 @@ SumOfPartsBlock sum_of_parts_block(GemmRecipe const& recipe) {
   SumOfPartsBlock block;
   while (block.groups < 8 && recipe.splits > parts_of_thread * block.groups) block.groups *= 2;
   return block;
+}
+
+std::string SumOfPartsTraits::print() const {
+  return fmt::format("SumOfPartsTraits<SumOfPartsBlock{{.groups = {}}}, {}, {}, {}>", block.groups,
+                     name_of(sum), epilogue, destination);
 }
 
 double predict_sum_of_parts(GemmRecipe const& recipe, CanonicalGemm const& form, Gpu const& gpu) {

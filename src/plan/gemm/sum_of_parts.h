@@ -1,6 +1,7 @@
 // Split-K in parallel: the product whose results are the sums of all parts, and the cost of adding them.
 #pragma once
 #include <cstddef>
+#include <string>
 
 #include "cosmati/gemm/sum_of_parts_arguments.h"
 #include "cosmati/ops/device.h"
@@ -21,6 +22,13 @@ std::size_t bytes_of_parts(CanonicalGemm const& form, int splits);
 
 // The blocks of the kernel that adds the parts.
 SumOfPartsBlock sum_of_parts_block(GemmRecipe const& recipe);
+
+struct SumOfPartsTraits {
+  SumOfPartsBlock block;
+  DataType sum = DataType::f32;
+  std::string epilogue, destination;
+  std::string print() const;
+};
 
 // Returns the predicted time of that kernel; 0 with other partitions.
 double predict_sum_of_parts(GemmRecipe const& recipe, CanonicalGemm const& form, Gpu const& gpu);

@@ -6,20 +6,19 @@
 #pragma once
 #include "cosmati/arch/arithmetic.h"
 #include "cosmati/conv/conv_destination.h"
-#include "cosmati/conv/fft/fft_doubled.h"
 #include "cosmati/conv/fft/fft_planes.h"
 #include "cosmati/conv/tf32_rounding.h"
 #include "cosmati/gemm/epilogue.h"
 
 namespace cosmati {
 
-// Copies planes to a factor. `twice`: each line is written twice, as for the doubled factor.
-template <class Real_, class Factor_, bool twice_, FftDoubled doubled_>
+// Copies planes to a factor.
+template <FftFactorPolicy policy, class Real_, class Factor_>
 struct FftFactorTraits {
   using Real = Real_;
   using Factor = Factor_;
-  static constexpr bool twice = twice_;
-  static constexpr FftDoubled doubled = doubled_;
+  static constexpr bool twice = policy.twice;
+  static constexpr FftDoubled doubled = policy.doubled;
   using SharedStorage = FftTransposed<Vector<Real, 2>>;
   static_assert(sizeof(SharedStorage) <= fft_shared_bytes(sizeof(Real), 2));
 };
@@ -74,10 +73,10 @@ fft_factor_kernel(COSMATI_PARAMETER FftMatrixParameters params) {
 }
 
 // Copies sums to planes.
-template <class Real_, FftDoubled doubled_>
+template <FftSumsPolicy policy, class Real_>
 struct FftSumsTraits {
   using Real = Real_;
-  static constexpr FftDoubled doubled = doubled_;
+  static constexpr FftDoubled doubled = policy.doubled;
   using SharedStorage = FftTransposed<Vector<Real, 2>>;
   static_assert(sizeof(SharedStorage) <= fft_shared_bytes(sizeof(Real), 2));
 };
@@ -141,16 +140,15 @@ fft_product_kernel(COSMATI_PARAMETER FftProductParameters params) {
   });
 }
 
-// Copies planes to results, with the epilogue. `across`: the lanes of a warp write across planes. Each block
-// processes fft_positions outputs.
+// Copies planes to results, with the epilogue. Each block processes fft_positions outputs.
 struct FftResultStart {
   int group = 0, other = 0, pixel = 0;
   int row = 0, column = 0;  // of the first output; beyond all outputs if the plane does not exist
 };
-template <class Real_, bool across_, bool image_is_a_, class Epilogue_, class Destination_>
+template <FftResultPolicy policy, class Real_, class Epilogue_, class Destination_>
 struct FftResultTraits {
   using Real = Real_;
-  static constexpr bool across = across_, image_is_a = image_is_a_;
+  static constexpr bool across = policy.across, image_is_a = policy.image_is_a;
   using Epilogue = Epilogue_;
   using Destination = Destination_;
   using Params = FftResultParameters<typename Epilogue::Arguments, typename Destination::Arguments>;

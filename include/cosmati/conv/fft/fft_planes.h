@@ -1,6 +1,7 @@
 // Copies tensors into the planes of the convolution by Fourier transforms.
 #pragma once
 #include "cosmati/arch/convert.h"
+#include "cosmati/conv/fft/fft_policy.h"
 #include "cosmati/conv/fft/fft_tile.h"
 
 namespace cosmati {
@@ -15,17 +16,17 @@ struct FftElements {
   }
 };
 
-// Copies a tensor to planes, with zeros where it has no elements. `across`: the lanes of a warp read across
-// planes. Each block processes fft_positions positions.
+// Copies a tensor to planes, with zeros where it has no elements. Each block processes fft_positions
+// positions.
 struct FftPlaneStart {
   Index offset = 0;
   int down = 0, right = 0;  // position of the plane's first element; far outside if the plane does not exist
 };
-template <class From_, class Real_, bool across_>
+template <FftPlanesPolicy policy, class From_, class Real_>
 struct FftPlanesTraits {
   using From = From_;
   using Real = Real_;
-  static constexpr bool across = across_;
+  static constexpr bool across = policy.across;
   using SharedStorage = FftShared<Real, FftPlaneStart>;
   static_assert(sizeof(SharedStorage) <= fft_shared_bytes(sizeof(Real), 1));
 };

@@ -5,12 +5,11 @@
 
 namespace cosmati {
 
-// Transforms tiles of dy: G dy G^T, with zeros outside the image. `channels_last`: lines are tiles and places
-// channels; otherwise lines are channels and places tiles.
-template <int tile_, class From_, class To_, bool channels_last_>
+// Transforms tiles of dy: G dy G^T, with zeros outside the image.
+template <WinogradGradientPolicy policy, class From_, class To_>
 struct WinogradGradientTraits {
-  static constexpr int tile = tile_;
-  static constexpr bool channels_last = channels_last_;
+  static constexpr int tile = policy.tile;
+  static constexpr bool channels_last = policy.channels_last;
   using From = From_;
   using To = To_;
 };
@@ -51,11 +50,11 @@ winograd_gradient_kernel(COSMATI_PARAMETER WinogradGradientParameters params) {
 }
 
 // Adds the sums of the slices and transforms them to taps: A m A^T; applies the epilogue and stores the
-// gradient. `swapped`: the output channel is n of the result, otherwise m.
-template <int tile_, bool swapped_, class Epilogue_, class Destination_>
+// gradient.
+template <WinogradTapsPolicy policy, class Epilogue_, class Destination_>
 struct WinogradTapsTraits {
-  static constexpr int tile = tile_;
-  static constexpr bool swapped = swapped_;
+  static constexpr int tile = policy.tile;
+  static constexpr bool swapped = policy.swapped;
   using Epilogue = Epilogue_;
   using Destination = Destination_;
   using Params = WinogradTapsParameters<typename Epilogue::Arguments, typename Destination::Arguments>;

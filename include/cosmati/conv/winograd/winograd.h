@@ -8,7 +8,7 @@
 #include "cosmati/conv/tf32_rounding.h"
 #include "cosmati/conv/winograd/winograd_arguments.h"
 #include "cosmati/conv/winograd/winograd_matrices.h"
-#include "cosmati/conv/winograd/winograd_run.h"
+#include "cosmati/conv/winograd/winograd_policy.h"
 #include "cosmati/gemm/epilogue.h"
 
 namespace cosmati {
@@ -64,9 +64,9 @@ COSMATI_DEVICE void add_product(float factor, float const (&value)[width], float
 
 // Transforms filters: G g G^T. The grid of all these kernels is ceil(blocks_of_line * lines / (other
 // threads)), their block winograd_threads.
-template <int tile_, class From_, class To_>
+template <WinogradFilterPolicy policy, class From_, class To_>
 struct WinogradFilterTraits {
-  static constexpr int tile = tile_;
+  static constexpr int tile = policy.tile;
   using From = From_;
   using To = To_;
 };
@@ -99,14 +99,12 @@ winograd_filter_kernel(COSMATI_PARAMETER WinogradFilterParameters params) {
   }
 }
 
-// Transforms tiles of the image: B d B^T, with zeros outside the image. `channels_last`: lines are tiles and
-// places channels, `channels` per thread, loaded as vectors if `together`; otherwise lines are channels and
-// places tiles.
-template <int tile_, class From_, class To_, bool channels_last_, int channels_, bool together_>
+// Transforms tiles of the image: B d B^T, with zeros outside the image.
+template <WinogradImagePolicy policy, class From_, class To_>
 struct WinogradImageTraits {
-  static_assert(channels_last_ || channels_ == 1);
-  static constexpr int tile = tile_, channels = channels_;
-  static constexpr bool channels_last = channels_last_, together = together_;
+  static_assert(policy.channels_last || policy.channels == 1);
+  static constexpr int tile = policy.tile, channels = policy.channels;
+  static constexpr bool channels_last = policy.channels_last, together = policy.together;
   using From = From_;
   using To = To_;
 };
@@ -161,10 +159,10 @@ winograd_image_kernel(COSMATI_PARAMETER WinogradImageParameters params) {
 }
 
 // Transforms sums: A m A^T; applies the epilogue and stores the results.
-template <int tile_, WinogradRun run_, class Epilogue_, class Destination_>
+template <WinogradResultPolicy policy, class Epilogue_, class Destination_>
 struct WinogradResultTraits {
-  static constexpr int tile = tile_;
-  static constexpr WinogradRun run = run_;
+  static constexpr int tile = policy.tile;
+  static constexpr WinogradRun run = policy.run;
   static constexpr bool channels_last = run == WinogradRun::channels;
   static constexpr int channels = channels_last ? 8 / tile : 1;
   using Epilogue = Epilogue_;

@@ -76,22 +76,26 @@ class FftProgram {
   }
 
   std::size_t add_planes(FftPlanesParameters const& parameters, char const* label) {
-    FftPlanesTraits const traits{made_.is_emulated() ? "HostElements"
+    FftPlanesTraits const traits{{.across = fft_reads_across(parameters)},
+                                 made_.is_emulated() ? "HostElements"
                                                      : fmt::format("cosmati::FftElements<cosmati::{}>",
                                                                    cosmati::name_of(parameters.type)),
-                                 recipe().real, fft_reads_across(parameters)};
+                                 recipe().real};
     return made_.add_pass(kernel("fft_planes_kernel", traits.print(), 1, label));
   }
   std::size_t add_factor(FftDoubled which, char const* label) {
-    FftFactorTraits const traits{recipe().real, recipe().factor, recipe().doubled == which, recipe().doubled};
+    FftFactorTraits const traits{
+        {.twice = recipe().doubled == which, .doubled = recipe().doubled}, recipe().real, recipe().factor};
     return made_.add_pass(kernel("fft_factor_kernel", traits.print(), 2, label));
   }
 
   void add_kernels() {
     FftForm const& form = front();
     KernelTypes const types = made_.types_of(form.form);
-    FftResultTraits const of_result{recipe().real, fft_writes_across(form), form.form.image_is_a,
-                                    types.epilogue, types.destination};
+    FftResultTraits const of_result{{.across = fft_writes_across(form), .image_is_a = form.form.image_is_a},
+                                    recipe().real,
+                                    types.epilogue,
+                                    types.destination};
     with_parts(plan_, [&]<class Epilogue, class Destination>(Epilogue, Destination) {
       result_ = made_.add_kernel<FftResultParameters<Epilogue, Destination>>(
           kernel("fft_result_kernel", of_result.print(), 1, "planes to results", true), form.form);
@@ -108,8 +112,9 @@ class FftProgram {
     image_factor_ = add_factor(FftDoubled::image, "image to a factor");
     filter_factor_ =
         add_factor(FftDoubled::filter, form.gradient ? "gradient to a factor" : "filters to a factor");
-    sums_ = made_.add_pass(kernel("fft_sums_kernel", FftSumsTraits{recipe().real, recipe().doubled}.print(),
-                                  2, "sums to planes"));
+    sums_ = made_.add_pass(kernel("fft_sums_kernel",
+                                  FftSumsTraits{{.doubled = recipe().doubled}, recipe().real}.print(), 2,
+                                  "sums to planes"));
   }
 
   std::size_t add_transform(int count, bool inverse) {
@@ -213,16 +218,20 @@ class FftProgram {
 }  // namespace
 
 std::string FftPlanesTraits::print() const {
-  return fmt::format("cosmati::FftPlanesTraits<{}, cosmati::{}, {}>", from, cosmati::name_of(real), across);
+  return fmt::format("cosmati::FftPlanesTraits<cosmati::FftPlanesPolicy{{.across = {}}}, {}, cosmati::{}>",
+                     policy.across, from, cosmati::name_of(real));
 }
 
 std::string FftFactorTraits::print() const {
-  return fmt::format("cosmati::FftFactorTraits<cosmati::{}, cosmati::{}, {}, {}>", cosmati::name_of(real),
-                     cosmati::name_of(factor), twice, name_of(doubled));
+  return fmt::format(
+      "cosmati::FftFactorTraits<cosmati::FftFactorPolicy{{.twice = {}, .doubled = {}}}, cosmati::{}, "
+      "cosmati::{}>",
+      policy.twice, name_of(policy.doubled), cosmati::name_of(real), cosmati::name_of(factor));
 }
 
 std::string FftSumsTraits::print() const {
-  return fmt::format("cosmati::FftSumsTraits<cosmati::{}, {}>", cosmati::name_of(real), name_of(doubled));
+  return fmt::format("cosmati::FftSumsTraits<cosmati::FftSumsPolicy{{.doubled = {}}}, cosmati::{}>",
+                     name_of(policy.doubled), cosmati::name_of(real));
 }
 
 std::string FftProductTraits::print() const {
@@ -230,8 +239,8 @@ std::string FftProductTraits::print() const {
 }
 
 std::string FftResultTraits::print() const {
-  return fmt::format("FftResultTraits<{}, {}, {},\n{},\n{}>", cosmati::name_of(real), across, image_is_a,
-                     epilogue, destination);
+  return fmt::format("FftResultTraits<FftResultPolicy{{.across = {}, .image_is_a = {}}}, {},\n{},\n{}>",
+                     policy.across, policy.image_is_a, cosmati::name_of(real), epilogue, destination);
 }
 
 program::Program fft_program(Plan<Problem> const& plan) { return FftProgram(plan).finish(); }

@@ -7,20 +7,19 @@
 namespace cosmati::plan {
 
 struct FftPlanesTraits {
+  FftPlanesPolicy policy;
   std::string from;  // how elements are loaded
   DataType real = DataType::f32;
-  bool across = false;
   std::string print() const;
 };
 struct FftFactorTraits {
+  FftFactorPolicy policy;
   DataType real = DataType::f32, factor = DataType::f32;
-  bool twice = false;
-  FftDoubled doubled = FftDoubled::image;
   std::string print() const;
 };
 struct FftSumsTraits {
+  FftSumsPolicy policy;
   DataType real = DataType::f32;
-  FftDoubled doubled = FftDoubled::image;
   std::string print() const;
 };
 struct FftProductTraits {
@@ -28,8 +27,8 @@ struct FftProductTraits {
   std::string print() const;
 };
 struct FftResultTraits {
+  FftResultPolicy policy;
   DataType real = DataType::f32;
-  bool across = false, image_is_a = true;
   std::string epilogue, destination;
   std::string print() const;
 };

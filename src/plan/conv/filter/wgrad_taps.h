@@ -37,8 +37,7 @@ struct WgradTapsTraits {
   std::string print() const;
 };
 struct WgradTapsSumTraits {
-  int slices = 1;
-  bool in_runs = false, swapped = false;
+  WgradTapsSumPolicy policy;
   std::string epilogue, destination;
   std::string print() const;
 };

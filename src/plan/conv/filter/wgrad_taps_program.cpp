@@ -47,8 +47,9 @@ std::string WgradTapsTraits::print() const {
 }
 
 std::string WgradTapsSumTraits::print() const {
-  return fmt::format("WgradTapsSumTraits<{}, {}, {}, {}, {}>", slices, in_runs, swapped, epilogue,
-                     destination);
+  return fmt::format(
+      "WgradTapsSumTraits<WgradTapsSumPolicy{{.slices = {}, .in_runs = {}, .swapped = {}}},\n{},\n{}>",
+      policy.slices, policy.in_runs, policy.swapped, epilogue, destination);
 }
 
 program::Program wgrad_taps_program(Plan<Problem> const& plan) {
@@ -84,9 +85,10 @@ program::Program wgrad_taps_program(Plan<Problem> const& plan) {
       });
 
   bool const emulated = made.is_emulated();
-  WgradTapsSumTraits const sum{recipe.sum_slices, recipe.sum_in_runs, form.image_is_a,
-                               emulated ? "HostEpilogue" : epilogue_text(form),
-                               emulated ? "HostDestination" : destination_text(form.d)};
+  WgradTapsSumTraits const sum{
+      {.slices = recipe.sum_slices, .in_runs = recipe.sum_in_runs, .swapped = form.image_is_a},
+      emulated ? "HostEpilogue" : epilogue_text(form),
+      emulated ? "HostDestination" : destination_text(form.d)};
   with_parts(plan, [&]<class Epilogue, class Destination>(Epilogue, Destination) {
     using Parameters = WgradTapsSumParameters<Epilogue, Destination>;
     constexpr int threads = 256, run = 4;  // WgradTapsSum
@@ -102,7 +104,7 @@ program::Program wgrad_taps_program(Plan<Problem> const& plan) {
     if (!emulated) kernel.declarations = function_text(problem, form);
     if (!form.identity) kernel.label = problem.epilogue.expression.text();
     Index const sums = wgrad_taps_sums(parameters, shape), runs = sums / run;
-    made.launch<Parameters>(made.add_pass(std::move(kernel)), {runs * sum.slices / threads},
+    made.launch<Parameters>(made.add_pass(std::move(kernel)), {runs * sum.policy.slices / threads},
                             [=, parts = recipe.parts](program::Run const& of, Parameters& to) {
                               to.partials = reinterpret_cast<float const*>(of.workspace);
                               to.parts = parts;

@@ -210,11 +210,15 @@ Offer<Problem> winograd_filter(Problem const& problem, Device const& device, Pla
 }
 
 std::string WinogradGradientTraits::print() const {
-  return fmt::format("cosmati::WinogradGradientTraits<{}, {}, {}, {}>", tile, from, to, channels_last);
+  return fmt::format(
+      "cosmati::WinogradGradientTraits<cosmati::WinogradGradientPolicy{{.tile = {}, .channels_last = {}}}, "
+      "{}, {}>",
+      policy.tile, policy.channels_last, from, to);
 }
 
 std::string WinogradTapsTraits::print() const {
-  return fmt::format("WinogradTapsTraits<{}, {},\n{},\n{}>", tile, swapped, epilogue, destination);
+  return fmt::format("WinogradTapsTraits<WinogradTapsPolicy{{.tile = {}, .swapped = {}}},\n{},\n{}>",
+                     policy.tile, policy.swapped, epilogue, destination);
 }
 
 program::Program winograd_filter_program(Plan<Problem> const& plan) {
@@ -237,17 +241,20 @@ program::Program winograd_filter_program(Plan<Problem> const& plan) {
                                .label = label};
   };
   std::string const elements = emulated ? "HostElements" : "cosmati::WinogradElements<cosmati::f32>";
-  WinogradImageTraits image;
-  image.tile = recipe.tile;
-  image.from = image.to = elements;
-  image.channels_last = recipe.image_channels_last;
-  image.channels = recipe.image_channels_last ? winograd_channels(recipe) : 1;
-  image.together = emulated && !recipe.image_channels_last;
+  bool const image_last = recipe.image_channels_last;
+  WinogradImageTraits const image{{.tile = recipe.tile,
+                                   .channels_last = image_last,
+                                   .channels = image_last ? winograd_channels(recipe) : 1,
+                                   .together = emulated && !image_last},
+                                  elements,
+                                  elements};
   std::size_t const image_kernel = made.add_pass(
       pass("conv/winograd/winograd.h", "winograd_image_kernel", image.print(), "x transformed"));
   std::size_t const gradient_kernel = made.add_pass(
       pass("conv/winograd/filter_gradient.h", "winograd_gradient_kernel",
-           WinogradGradientTraits{recipe.tile, elements, elements, recipe.filter_inputs_last}.print(),
+           WinogradGradientTraits{
+               {.tile = recipe.tile, .channels_last = recipe.filter_inputs_last}, elements, elements}
+               .print(),
            "dy transformed"));
   Plan<GemmProblem> product;
   product.problem = slice->product();
@@ -260,7 +267,7 @@ program::Program winograd_filter_program(Plan<Problem> const& plan) {
   for (Index part = 0; part < slice->parts(); ++part) {
     Index const first = part * recipe.slice;
     made.launch<WinogradImageParameters>(
-        image_kernel, {winograd_blocks(slice->image(nullptr, 0, nullptr).to, image.channels)},
+        image_kernel, {winograd_blocks(slice->image(nullptr, 0, nullptr).to, image.policy.channels)},
         [slice, first, from = made.image](program::Run const& run, WinogradImageParameters& to) {
           to = slice->image(from.of(run), first, run.workspace);
         });
@@ -272,7 +279,8 @@ program::Program winograd_filter_program(Plan<Problem> const& plan) {
     made.call(program::ProductCall{products, recipe.filter, recipe.image,
                                    recipe.sums + static_cast<std::size_t>(part) * bytes_of_sums});
   }
-  WinogradTapsTraits const taps{recipe.tile, form.image_is_a, emulated ? "HostEpilogue" : epilogue_text(form),
+  WinogradTapsTraits const taps{{.tile = recipe.tile, .swapped = form.image_is_a},
+                                emulated ? "HostEpilogue" : epilogue_text(form),
                                 emulated ? "HostDestination" : destination_text(form.d)};
   with_parts(plan, [&]<class Epilogue, class Destination>(Epilogue, Destination) {
     using Parameters = WinogradTapsParameters<Epilogue, Destination>;

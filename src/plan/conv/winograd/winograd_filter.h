@@ -16,14 +16,12 @@ program::Program winograd_filter_program(Plan<ConvolutionProblem> const& plan);
 ConvolutionProblem forward_of(ConvolutionProblem const& gradient);
 
 struct WinogradGradientTraits {
-  int tile = 2;
+  WinogradGradientPolicy policy;
   std::string from, to;
-  bool channels_last = false;
   std::string print() const;
 };
 struct WinogradTapsTraits {
-  int tile = 2;
-  bool swapped = false;
+  WinogradTapsPolicy policy;
   std::string epilogue, destination;
   std::string print() const;
 };

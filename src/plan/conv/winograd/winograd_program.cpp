@@ -43,17 +43,21 @@ program::KernelSpec transform(std::string entry, std::string traits, char const*
 }  // namespace
 
 std::string WinogradFilterTraits::print() const {
-  return fmt::format("cosmati::WinogradFilterTraits<{}, {}, {}>", tile, from, to);
+  return fmt::format("cosmati::WinogradFilterTraits<cosmati::WinogradFilterPolicy{{.tile = {}}}, {}, {}>",
+                     policy.tile, from, to);
 }
 
 std::string WinogradImageTraits::print() const {
-  return fmt::format("cosmati::WinogradImageTraits<{}, {}, {}, {}, {}, {}>", tile, from, to, channels_last,
-                     channels, together);
+  return fmt::format(
+      "cosmati::WinogradImageTraits<cosmati::WinogradImagePolicy{{.tile = {}, .channels_last = {}, "
+      ".channels = {}, .together = {}}}, {}, {}>",
+      policy.tile, policy.channels_last, policy.channels, policy.together, from, to);
 }
 
 std::string WinogradResultTraits::print() const {
-  return fmt::format("WinogradResultTraits<{}, WinogradRun::{},\n{},\n{}>", tile, name_of(run), epilogue,
-                     destination);
+  return fmt::format(
+      "WinogradResultTraits<WinogradResultPolicy{{.tile = {}, .run = WinogradRun::{}}},\n{},\n{}>",
+      policy.tile, name_of(policy.run), epilogue, destination);
 }
 
 program::Program winograd_program(Plan<Problem> const& plan) {
@@ -74,11 +78,15 @@ program::Program winograd_program(Plan<Problem> const& plan) {
   std::string const to = elements(recipe.type);
   int const channels = winograd_channels(recipe), image_width = recipe.image_channels_last ? channels : 1,
             result_width = recipe.run == WinogradRun::channels ? channels : 1;
-  WinogradFilterTraits const of_filter{recipe.tile, elements((form.image_is_a ? form.b : form.a).type), to};
+  WinogradFilterTraits const of_filter{
+      {.tile = recipe.tile}, elements((form.image_is_a ? form.b : form.a).type), to};
   WinogradImageTraits const of_image{
-      recipe.tile, elements(form.image().type),
-      to,          recipe.image_channels_last,
-      image_width, recipe.image_together || (emulated && !recipe.image_channels_last)};
+      {.tile = recipe.tile,
+       .channels_last = recipe.image_channels_last,
+       .channels = image_width,
+       .together = recipe.image_together || (emulated && !recipe.image_channels_last)},
+      elements(form.image().type),
+      to};
   std::size_t const filter_kernel = made.add_pass(
                         transform("winograd_filter_kernel", of_filter.print(), "filters transformed", false)),
                     image_kernel = made.add_pass(
@@ -88,9 +96,11 @@ program::Program winograd_program(Plan<Problem> const& plan) {
   with_parts(plan, [&]<class Epilogue, class Destination>(Epilogue, Destination) {
     using Result = WinogradResultParameters<Epilogue, Destination>;
     std::size_t const result_kernel = made.add_kernel<Result>(
-        transform("winograd_result_kernel",
-                  WinogradResultTraits{recipe.tile, recipe.run, types.epilogue, types.destination}.print(),
-                  "sums transformed", true),
+        transform(
+            "winograd_result_kernel",
+            WinogradResultTraits{{.tile = recipe.tile, .run = recipe.run}, types.epilogue, types.destination}
+                .print(),
+            "sums transformed", true),
         form);
     made.launch<WinogradFilterParameters>(
         filter_kernel, {winograd_blocks(filter_parameters(shape->form, recipe, nullptr, nullptr).to, 1)},

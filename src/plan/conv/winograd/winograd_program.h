@@ -7,21 +7,17 @@
 namespace cosmati::plan {
 
 struct WinogradFilterTraits {
-  int tile = 2;
+  WinogradFilterPolicy policy;
   std::string from, to;  // how elements are loaded and stored
   std::string print() const;
 };
 struct WinogradImageTraits {
-  int tile = 2;
+  WinogradImagePolicy policy;
   std::string from, to;
-  bool channels_last = false;
-  int channels = 1;
-  bool together = false;
   std::string print() const;
 };
 struct WinogradResultTraits {
-  int tile = 2;
-  WinogradRun run = WinogradRun::pixel;
+  WinogradResultPolicy policy;
   std::string epilogue, destination;
   std::string print() const;
 };

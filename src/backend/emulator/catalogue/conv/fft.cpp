@@ -19,14 +19,15 @@ struct HostElements {
 template <class Real, bool across>
 void add_across(KernelTable& table) {
   constexpr DataType real = type_of<Real>();
-  add_kernel<&fft_planes_kernel<FftPlanesTraits<HostElements, Real, across>>, FftPlanesParameters>(
-      table, "fft_planes_kernel", plan::FftPlanesTraits{"HostElements", real, across}.print());
+  constexpr FftPlanesPolicy planes{.across = across};
+  add_kernel<&fft_planes_kernel<FftPlanesTraits<planes, HostElements, Real>>, FftPlanesParameters>(
+      table, "fft_planes_kernel", plan::FftPlanesTraits{planes, "HostElements", real}.print());
   auto const add_result = [&]<bool image_is_a>(std::bool_constant<image_is_a>) {
-    using Traits =
-        FftResultTraits<Real, across, image_is_a, ConvolutionHostEpilogue, ConvolutionHostDestination>;
+    constexpr FftResultPolicy policy{.across = across, .image_is_a = image_is_a};
+    using Traits = FftResultTraits<policy, Real, ConvolutionHostEpilogue, ConvolutionHostDestination>;
     add_kernel<&fft_result_kernel<Traits>, typename Traits::Params>(
         table, "fft_result_kernel",
-        plan::FftResultTraits{real, across, image_is_a, "HostEpilogue", "HostDestination"}.print());
+        plan::FftResultTraits{policy, real, "HostEpilogue", "HostDestination"}.print());
   };
   add_result(std::true_type{}), add_result(std::false_type{});
 }
@@ -34,8 +35,9 @@ void add_across(KernelTable& table) {
 template <class Real, class Factor, FftDoubled doubled>
 void add_factor(KernelTable& table, DataType factor) {
   auto const add = [&]<bool twice>(std::bool_constant<twice>) {
-    add_kernel<&fft_factor_kernel<FftFactorTraits<Real, Factor, twice, doubled>>, FftMatrixParameters>(
-        table, "fft_factor_kernel", plan::FftFactorTraits{type_of<Real>(), factor, twice, doubled}.print());
+    constexpr FftFactorPolicy policy{.twice = twice, .doubled = doubled};
+    add_kernel<&fft_factor_kernel<FftFactorTraits<policy, Real, Factor>>, FftMatrixParameters>(
+        table, "fft_factor_kernel", plan::FftFactorTraits{policy, type_of<Real>(), factor}.print());
   };
   add(std::true_type{}), add(std::false_type{});
 }
@@ -44,8 +46,9 @@ template <class Real, FftDoubled doubled>
 void add_doubled(KernelTable& table) {
   add_factor<Real, Real, doubled>(table, type_of<Real>());
   if constexpr (is_same<Real, f32>) add_factor<f32, tf32, doubled>(table, DataType::tf32);
-  add_kernel<&fft_sums_kernel<FftSumsTraits<Real, doubled>>, FftMatrixParameters>(
-      table, "fft_sums_kernel", plan::FftSumsTraits{type_of<Real>(), doubled}.print());
+  constexpr FftSumsPolicy policy{.doubled = doubled};
+  add_kernel<&fft_sums_kernel<FftSumsTraits<policy, Real>>, FftMatrixParameters>(
+      table, "fft_sums_kernel", plan::FftSumsTraits{policy, type_of<Real>()}.print());
 }
 
 template <class Real>

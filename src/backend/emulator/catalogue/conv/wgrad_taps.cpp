@@ -25,12 +25,12 @@ void add_shape(KernelTable& table) {
 
 template <bool in_runs, bool swapped>
 void add_sum(KernelTable& table) {
-  constexpr int slices = plan::emulated_wgrad_taps_slices;
-  using Traits = cosmati::WgradTapsSumTraits<slices, in_runs, swapped, ConvolutionHostEpilogue,
-                                             ConvolutionHostDestination>;
+  constexpr WgradTapsSumPolicy policy{
+      .slices = plan::emulated_wgrad_taps_slices, .in_runs = in_runs, .swapped = swapped};
+  using Traits = cosmati::WgradTapsSumTraits<policy, ConvolutionHostEpilogue, ConvolutionHostDestination>;
   add_kernel<&wgrad_taps_sum_kernel<Traits>, typename Traits::Params>(
       table, "wgrad_taps_sum_kernel",
-      plan::WgradTapsSumTraits{slices, in_runs, swapped, "HostEpilogue", "HostDestination"}.print());
+      plan::WgradTapsSumTraits{policy, "HostEpilogue", "HostDestination"}.print());
 }
 
 template <std::size_t... index>

@@ -29,44 +29,50 @@ struct HostElements {
 
 template <int tile, bool channels_last, bool together>
 void add_image(KernelTable& table) {
-  constexpr int channels = channels_last ? 8 / tile : 1;
-  using Traits = WinogradImageTraits<tile, HostElements, HostElements, channels_last, channels, together>;
+  constexpr WinogradImagePolicy policy{.tile = tile,
+                                       .channels_last = channels_last,
+                                       .channels = channels_last ? 8 / tile : 1,
+                                       .together = together};
+  using Traits = WinogradImageTraits<policy, HostElements, HostElements>;
   add_kernel<&winograd_image_kernel<Traits>, WinogradImageParameters>(
       table, "winograd_image_kernel",
-      plan::WinogradImageTraits{tile, "HostElements", "HostElements", channels_last, channels, together}
-          .print());
+      plan::WinogradImageTraits{policy, "HostElements", "HostElements"}.print());
 }
 
 template <int tile, WinogradRun run>
 void add_result(KernelTable& table) {
-  using Traits = WinogradResultTraits<tile, run, ConvolutionHostEpilogue, ConvolutionHostDestination>;
+  constexpr WinogradResultPolicy policy{.tile = tile, .run = run};
+  using Traits = WinogradResultTraits<policy, ConvolutionHostEpilogue, ConvolutionHostDestination>;
   add_kernel<&winograd_result_kernel<Traits>, typename Traits::Params>(
       table, "winograd_result_kernel",
-      plan::WinogradResultTraits{tile, run, "HostEpilogue", "HostDestination"}.print());
+      plan::WinogradResultTraits{policy, "HostEpilogue", "HostDestination"}.print());
 }
 
 template <int tile, bool channels_last>
 void add_gradient(KernelTable& table) {
-  using Traits = WinogradGradientTraits<tile, HostElements, HostElements, channels_last>;
+  constexpr WinogradGradientPolicy policy{.tile = tile, .channels_last = channels_last};
+  using Traits = WinogradGradientTraits<policy, HostElements, HostElements>;
   add_kernel<&winograd_gradient_kernel<Traits>, WinogradGradientParameters>(
       table, "winograd_gradient_kernel",
-      plan::WinogradGradientTraits{tile, "HostElements", "HostElements", channels_last}.print());
+      plan::WinogradGradientTraits{policy, "HostElements", "HostElements"}.print());
 }
 
 template <int tile, bool swapped>
 void add_taps(KernelTable& table) {
-  using Traits = WinogradTapsTraits<tile, swapped, ConvolutionHostEpilogue, ConvolutionHostDestination>;
+  constexpr WinogradTapsPolicy policy{.tile = tile, .swapped = swapped};
+  using Traits = WinogradTapsTraits<policy, ConvolutionHostEpilogue, ConvolutionHostDestination>;
   add_kernel<&winograd_taps_kernel<Traits>, typename Traits::Params>(
       table, "winograd_taps_kernel",
-      plan::WinogradTapsTraits{tile, swapped, "HostEpilogue", "HostDestination"}.print());
+      plan::WinogradTapsTraits{policy, "HostEpilogue", "HostDestination"}.print());
 }
 
 template <int tile>
 void add_all(KernelTable& table) {
-  add_kernel<&winograd_filter_kernel<WinogradFilterTraits<tile, HostElements, HostElements>>,
-             WinogradFilterParameters>(
+  constexpr WinogradFilterPolicy policy{.tile = tile};
+  using FilterTraits = WinogradFilterTraits<policy, HostElements, HostElements>;
+  add_kernel<&winograd_filter_kernel<FilterTraits>, WinogradFilterParameters>(
       table, "winograd_filter_kernel",
-      plan::WinogradFilterTraits{tile, "HostElements", "HostElements"}.print());
+      plan::WinogradFilterTraits{policy, "HostElements", "HostElements"}.print());
   add_image<tile, false, true>(table), add_image<tile, true, true>(table),
       add_image<tile, true, false>(table);
   add_result<tile, WinogradRun::channels>(table), add_result<tile, WinogradRun::columns>(table),

@@ -8,8 +8,9 @@ namespace {
 
 template <int products, bool is_b, int width, bool transposed>
 void add(KernelTable& table) {
-  add_kernel<&pieces_kernel<products, is_b, width, transposed>, PieceParameters>(
-      table, "pieces_kernel", plan::PiecesTraits{products, is_b, width, transposed}.print());
+  constexpr PiecesPolicy policy{.products = products, .is_b = is_b, .width = width, .transposed = transposed};
+  add_kernel<&pieces_kernel<policy>, PieceParameters>(table, "pieces_kernel",
+                                                      plan::PiecesTraits{policy}.print());
 }
 template <int products, bool is_b>
 void add_accesses(KernelTable& table) {

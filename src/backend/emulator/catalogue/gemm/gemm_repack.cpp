@@ -6,12 +6,15 @@
 namespace cosmati::emulator {
 namespace {
 
+template <RepackPolicy policy>
+void add_policy(KernelTable& table) {
+  add_kernel<&repack_kernel<policy>, RepackParameters>(table, "repack_kernel",
+                                                       plan::RepackTraits{policy}.print());
+}
 template <int element_bytes, int width>
 void add(KernelTable& table) {
-  add_kernel<&repack_kernel<element_bytes, width, false>, RepackParameters>(
-      table, "repack_kernel", plan::RepackTraits{element_bytes, width, false}.print());
-  add_kernel<&repack_kernel<element_bytes, width, true>, RepackParameters>(
-      table, "repack_kernel", plan::RepackTraits{element_bytes, width, true}.print());
+  add_policy<RepackPolicy{.element_bytes = element_bytes, .width = width, .transposed = false}>(table);
+  add_policy<RepackPolicy{.element_bytes = element_bytes, .width = width, .transposed = true}>(table);
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // The emulator's matrix products by wgmma.
 #include "src/backend/emulator/catalogue/gemm/gemm_wgmma.h"
 #include "cosmati/gemm/sum_of_parts.h"
+#include "src/plan/gemm/sum_of_parts.h"
 
 namespace cosmati::emulator {
 namespace {
@@ -34,10 +35,11 @@ void add_by_threads(KernelTable& table) {
 
 template <int groups>
 void add_sum_of_parts(KernelTable& table) {
-  using Traits = SumOfPartsTraits<f32, HostEpilogue, HostDestination, groups>;
+  constexpr SumOfPartsBlock block{.groups = groups};
+  using Traits = SumOfPartsTraits<block, f32, HostEpilogue, HostDestination>;
   add_kernel<&sum_of_parts_kernel<Traits>, typename Traits::Params>(
       table, "sum_of_parts_kernel",
-      "SumOfPartsTraits<f32, HostEpilogue, HostDestination, " + std::to_string(groups) + ">");
+      plan::SumOfPartsTraits{block, DataType::f32, "HostEpilogue", "HostDestination"}.print());
 }
 
 }  // namespace
