@@ -166,9 +166,9 @@ namespace {
 
 // The channels and columns of a thread, and the resident blocks of a multiprocessor (DepthwiseRowsShape).
 struct Choice {
-  int vector, run;
-  bool ahead, unrolled;
-  int blocks;
+  int vector = 1, run = 1;
+  bool ahead = false, unrolled = false;
+  int blocks = 1;
 };
 
 // The fastest of the shapes measured on an H100 (decision 26), by the larger number of taps and the larger
@@ -178,34 +178,43 @@ Choice channels_choice(ConvolutionDirection direction, Index taps, Index stride,
   bool const sevens = columns % 7 == 0;
   if (direction == ConvolutionDirection::filter) {
     if (taps <= 3 && stride == 1)
-      return sevens && columns <= 28 ? Choice{2, 7, 0, 0, 4} : Choice{4, 4, 0, 0, 4};
-    if (taps <= 3) return columns <= 7 ? Choice{4, 1, 0, 0, 5} : Choice{4, 2, 0, 0, 4};
+      return sevens && columns <= 28 ? Choice{.vector = 2, .run = 7, .blocks = 4}
+                                     : Choice{.vector = 4, .run = 4, .blocks = 4};
+    if (taps <= 3)
+      return columns <= 7 ? Choice{.vector = 4, .run = 1, .blocks = 5}
+                          : Choice{.vector = 4, .run = 2, .blocks = 4};
     if (taps <= 5 && stride == 1)
-      return sevens && columns <= 14 ? Choice{2, 7, 0, 0, 3} : Choice{2, 4, 0, 0, 4};
-    if (taps <= 5) return {2, 2, 0, 0, 4};
-    return stride == 1 ? Choice{1, 7, 0, 0, 3} : Choice{1, 4, 0, 0, 3};
+      return sevens && columns <= 14 ? Choice{.vector = 2, .run = 7, .blocks = 3}
+                                     : Choice{.vector = 2, .run = 4, .blocks = 4};
+    if (taps <= 5) return {.vector = 2, .run = 2, .blocks = 4};
+    return stride == 1 ? Choice{.vector = 1, .run = 7, .blocks = 3}
+                       : Choice{.vector = 1, .run = 4, .blocks = 3};
   }
-  if (taps <= 3 && stride == 1) return {4, 4, 0, 1, 4};
-  if (taps <= 3 && data) return {4, 4, 0, 0, 5};
-  if (taps <= 3) return columns <= 14 ? Choice{4, 1, 1, 0, 6} : Choice{4, 4, 0, 0, 4};
-  if (taps <= 5 && stride == 1 && columns <= 7) return {2, 8, 0, 0, 3};
-  if (taps <= 5) return {2, 4, 0, 0, 4};
-  if (stride == 1) return {1, 7, 0, 0, 4};
-  return data ? Choice{1, 8, 0, 0, 3} : Choice{1, 4, 0, 0, 4};
+  if (taps <= 3 && stride == 1) return {.vector = 4, .run = 4, .unrolled = true, .blocks = 4};
+  if (taps <= 3 && data) return {.vector = 4, .run = 4, .blocks = 5};
+  if (taps <= 3)
+    return columns <= 14 ? Choice{.vector = 4, .run = 1, .ahead = true, .blocks = 6}
+                         : Choice{.vector = 4, .run = 4, .blocks = 4};
+  if (taps <= 5 && stride == 1 && columns <= 7) return {.vector = 2, .run = 8, .blocks = 3};
+  if (taps <= 5) return {.vector = 2, .run = 4, .blocks = 4};
+  if (stride == 1) return {.vector = 1, .run = 7, .blocks = 4};
+  return data ? Choice{.vector = 1, .run = 8, .blocks = 3} : Choice{.vector = 1, .run = 4, .blocks = 4};
 }
 Choice columns_choice(ConvolutionDirection direction, Index taps, Index stride, Index columns) {
   bool const data = direction == ConvolutionDirection::data, few = columns <= 7;
   if (direction == ConvolutionDirection::filter) {
-    if (taps <= 5 && few) return {1, 1, 0, 0, taps <= 3 ? 8 : 6};
-    if (stride > 1) return {1, 2, 0, 0, taps <= 3 ? 8 : taps <= 5 ? 5 : 4};
-    if (taps <= 3) return columns <= 14 ? Choice{1, 2, 0, 0, 8} : Choice{1, 4, 0, 0, 8};
-    if (taps <= 5) return columns % 7 == 0 ? Choice{1, 7, 0, 0, 4} : Choice{1, 4, 0, 0, 5};
-    return {1, 7, 0, 0, 3};
+    if (taps <= 5 && few) return {.run = 1, .blocks = taps <= 3 ? 8 : 6};
+    if (stride > 1) return {.run = 2, .blocks = taps <= 3 ? 8 : taps <= 5 ? 5 : 4};
+    if (taps <= 3) return columns <= 14 ? Choice{.run = 2, .blocks = 8} : Choice{.run = 4, .blocks = 8};
+    if (taps <= 5) return columns % 7 == 0 ? Choice{.run = 7, .blocks = 4} : Choice{.run = 4, .blocks = 5};
+    return {.run = 7, .blocks = 3};
   }
-  if (stride > 1 && data) return {1, 2, 0, 0, taps <= 3 ? 8 : taps <= 5 ? 6 : 4};
-  if (taps <= 3) return few || stride > 1 ? Choice{1, 1, 0, 0, 8} : Choice{1, 2, 1, 1, 8};
-  if (taps <= 5) return few ? Choice{1, 1, 0, 0, 6} : Choice{1, 2, 0, 0, 6};
-  return {1, 4, 0, 0, 4};
+  if (stride > 1 && data) return {.run = 2, .blocks = taps <= 3 ? 8 : taps <= 5 ? 6 : 4};
+  if (taps <= 3)
+    return few || stride > 1 ? Choice{.run = 1, .blocks = 8}
+                             : Choice{.run = 2, .ahead = true, .unrolled = true, .blocks = 8};
+  if (taps <= 5) return few ? Choice{.run = 1, .blocks = 6} : Choice{.run = 2, .blocks = 6};
+  return {.run = 4, .blocks = 4};
 }
 
 }  // namespace
