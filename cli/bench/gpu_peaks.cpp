@@ -24,31 +24,27 @@ double GpuPeaks::clock_share() {
 
 namespace {
 
-std::optional<cuda::Peak> peak_of_warps(DataType factor) {
-  switch (factor) {
-    case DataType::f64: return cuda::Peak::mma_f64;
-    case DataType::tf32: return cuda::Peak::mma_tf32;
-    case DataType::f16: return cuda::Peak::mma_f16;
-    case DataType::bf16: return cuda::Peak::mma_bf16;
-    case DataType::e4m3:
-    case DataType::e5m2: return cuda::Peak::mma_e4m3;
-    case DataType::s8:
-    case DataType::u8: return cuda::Peak::mma_s8;
-    default: return {};
-  }
-}
+// By mma.sync, and by wgmma, which does not multiply f64.
+struct TensorPeaks {
+  DataType factor;
+  cuda::Peak of_warps;
+  std::optional<cuda::Peak> of_warpgroups;
+};
+constexpr TensorPeaks tensor_peaks[] = {
+    {DataType::f64, cuda::Peak::mma_f64, {}},
+    {DataType::tf32, cuda::Peak::mma_tf32, cuda::Peak::wgmma_tf32},
+    {DataType::f16, cuda::Peak::mma_f16, cuda::Peak::wgmma_f16},
+    {DataType::bf16, cuda::Peak::mma_bf16, cuda::Peak::wgmma_bf16},
+    {DataType::e4m3, cuda::Peak::mma_e4m3, cuda::Peak::wgmma_e4m3},
+    {DataType::e5m2, cuda::Peak::mma_e4m3, cuda::Peak::wgmma_e4m3},
+    {DataType::s8, cuda::Peak::mma_s8, cuda::Peak::wgmma_s8},
+    {DataType::u8, cuda::Peak::mma_s8, cuda::Peak::wgmma_s8},
+};
 
-std::optional<cuda::Peak> peak_of_warpgroups(DataType factor) {
-  switch (factor) {
-    case DataType::tf32: return cuda::Peak::wgmma_tf32;
-    case DataType::f16: return cuda::Peak::wgmma_f16;
-    case DataType::bf16: return cuda::Peak::wgmma_bf16;
-    case DataType::e4m3:
-    case DataType::e5m2: return cuda::Peak::wgmma_e4m3;
-    case DataType::s8:
-    case DataType::u8: return cuda::Peak::wgmma_s8;
-    default: return {};
-  }
+std::optional<cuda::Peak> peak_of_tensor_cores(DataType factor, bool by_warpgroups) {
+  for (TensorPeaks const& peaks : tensor_peaks)
+    if (peaks.factor == factor) return by_warpgroups ? peaks.of_warpgroups : peaks.of_warps;
+  return {};
 }
 
 std::optional<cuda::Peak> peak_of_threads(DataType factor, DataType sum) {
@@ -62,9 +58,9 @@ std::optional<cuda::Peak> peak_of_threads(DataType factor, DataType sum) {
 }  // namespace
 
 std::optional<cuda::Peak> peak_for(DataType factor, DataType sum, Multiply multiply, Gpu const& gpu) {
-  std::optional<cuda::Peak> const peak = multiply == Multiply::wgmma ? peak_of_warpgroups(factor)
-                                         : multiply == Multiply::mma ? peak_of_warps(factor)
-                                                                     : peak_of_threads(factor, sum);
+  bool const wgmma = multiply == Multiply::wgmma;
+  std::optional<cuda::Peak> const peak =
+      wgmma || multiply == Multiply::mma ? peak_of_tensor_cores(factor, wgmma) : peak_of_threads(factor, sum);
   return peak && cuda::has_peak(*peak, gpu) ? peak : std::nullopt;
 }
 

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "cli/output/text.h"
+#include "src/ops/number_types.h"
 
 namespace cosmati::cli {
 namespace {
@@ -98,8 +99,13 @@ std::vector<std::vector<Index>> requested_sizes(Subject const& subject, SizeRequ
 
 std::vector<std::string> requested_types(Subject const& subject, std::string const& text) {
   if (text == "all") {
-    std::vector<std::string> names{"f64", "f32", "f16", "bf16", "e4m3", "e5m2"};
-    if (subject.sums_products()) names.insert(names.end(), {"tf32", "s8", "u8"});
+    std::vector<std::string> names;
+    auto const add = [&names](TypeUse use) {
+      for (NumberType const& row : number_types)
+        if (row.use == use) names.emplace_back(name_of(row.type));
+    };
+    add(TypeUse::every_operation);
+    if (subject.sums_products()) add(TypeUse::factors);
     return names;
   }
   auto types = split(text, ',');

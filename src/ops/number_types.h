@@ -4,6 +4,9 @@
 
 namespace cosmati {
 
+// Which tensors have the type: those of every operation, only factors of products, or only sums of products.
+enum class TypeUse : unsigned char { every_operation, factors, sums };
+
 struct NumberType {
   DataType type;
   int mantissa_bits;  // stored bits; of an integer, all but the sign
@@ -11,20 +14,21 @@ struct NumberType {
       numpy;  // the element type in a .npy file; where NumPy has none, the integer that holds the bits
   char const* safetensors;  // its name in a safetensors file
   int cuda;                 // cudaDataType
+  TypeUse use = TypeUse::every_operation;
 };
 
 // In the order of DataType. Outside kernels, tf32 is stored as f32.
 inline constexpr NumberType number_types[] = {
     {DataType::f64, 52, "<f8", "F64", 1},
     {DataType::f32, 23, "<f4", "F32", 0},
-    {DataType::tf32, tf32_format.mantissa_bits, "<f4", "F32", 0},
+    {DataType::tf32, tf32_format.mantissa_bits, "<f4", "F32", 0, TypeUse::factors},
     {DataType::f16, f16_format.mantissa_bits, "<f2", "F16", 2},
     {DataType::bf16, bf16_format.mantissa_bits, "<u2", "BF16", 14},
     {DataType::e4m3, e4m3_format.mantissa_bits, "|u1", "F8_E4M3", 28},
     {DataType::e5m2, e5m2_format.mantissa_bits, "|u1", "F8_E5M2", 29},
-    {DataType::s8, 7, "|i1", "I8", 3},
-    {DataType::u8, 8, "|u1", "U8", 8},
-    {DataType::s32, 31, "<i4", "I32", 10},
+    {DataType::s8, 7, "|i1", "I8", 3, TypeUse::factors},
+    {DataType::u8, 8, "|u1", "U8", 8, TypeUse::factors},
+    {DataType::s32, 31, "<i4", "I32", 10, TypeUse::sums},
 };
 
 // Names of the types in NumPy, PyTorch, ONNX and CUTLASS.

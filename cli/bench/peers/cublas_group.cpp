@@ -45,10 +45,7 @@ cublas::Compute compute_in_group(DataType type) {
 
 std::string violation_in_group(PeerProblem const& problem) {
   DataType const type = problem.type;
-  bool known = false;
-  for (DataType const one : {DataType::f64, DataType::f32, DataType::tf32, DataType::f16, DataType::bf16})
-    known = known || type == one;
-  if (!known)
+  if (is_integer(type) || is_float8(type))
     return std::string("cuBLAS supports groups of f64, f32, tf32, f16 and bf16, not of ") + name_of(type);
   if (number_in_group(problem.result) != number_in_group(type))
     return std::string("cuBLAS is timed only for groups of one type, not ") + name_of(type) + " and " +

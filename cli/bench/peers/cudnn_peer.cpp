@@ -8,6 +8,7 @@
 #include "cli/data/result_sample.h"
 #include "cosmati/core/number.h"
 #include "cosmati/ops/error.h"
+#include "src/ops/number_types.h"
 
 namespace cosmati::cli {
 namespace {
@@ -44,10 +45,7 @@ DataType factor_type(ConvolutionProblem const& problem) {
 
 std::string violation(ConvolutionProblem const& problem) {
   DataType const type = factor_type(problem);
-  bool known = false;
-  for (DataType const one : {DataType::f64, DataType::f32, DataType::tf32, DataType::f16, DataType::bf16})
-    known = known || type == one;
-  if (!known)
+  if (is_integer(type) || is_float8(type))
     return std::string("cuDNN is timed only for f64, f32, tf32, f16 and bf16, not for ") + name_of(type);
   for (TensorDescription const& tensor : {problem.x, problem.w, problem.y}) {
     if (number_of(tensor.type) != number_of(type))
