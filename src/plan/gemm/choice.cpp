@@ -99,36 +99,6 @@ GemmRecipe recipe_for(CanonicalGemm const& form) {
   return recipe;
 }
 
-// Rejects a policy that exists only for another main loop or multiply; empty if `known` or no list has its
-// name.
-std::string foreign_policy(PolicyRequest const& request, std::vector<NamedPolicy> const& known) {
-  if (request.names.empty()) return {};
-  std::string const& name = request.names.front();
-  if (has_policy(known, name)) return {};
-  if (has_policy(warpgroup_policies(2, DataType::f16), name))
-    return fmt::format("policy '{}' applies only to warp_specialized", name);
-  if (has_policy(product_policies(MainLoop::multistage, Multiply::mma, DataType::f32, 2), name))
-    return fmt::format("policy '{}' applies only to multistage with multiply mma", name);
-  return {};
-}
-
-// True if only the partition or this multiply is requested, so that every policy is considered.
-bool takes_any_policy(PolicyRequest request, Multiply multiply) {
-  if (request.multiply == multiply && !request.partition) request.multiply.reset();
-  request.partition.reset();
-  return request.empty();
-}
-
-std::string no_partition(std::optional<Partition> asked) {
-  char const* const reason =
-      asked == Partition::stream_k ? "the emulator supports it for bf16 by wgmma and f32 by cp.async"
-      : asked == Partition::split_k_parallel
-          ? "it requires warp_specialized, with at least 2 steps of k, no arrays of pointers, and in the "
-            "emulator bf16"
-          : "there are fewer than 2 steps of k, or more than 65535 matrices";
-  return fmt::format("partition={}: {}", asked ? name_of(*asked) : "", reason);
-}
-
 // Prepares the recipe for results that are parts; returns the reason why its kernel cannot store them, empty
 // if it can.
 std::string store_parts(GemmRecipe& recipe, CanonicalGemm const& form, Device const& device,
@@ -141,110 +111,151 @@ std::string store_parts(GemmRecipe& recipe, CanonicalGemm const& form, Device co
   return form_violation(recipe, parts, device.gpu);
 }
 
-// Tries the policies of one multiply, and keeps the one that is predicted to be fastest in `best`. With
-// repacking `passes`, `form` describes the repacked operands. For a group, `form` is the common form of its
-// members and `problem` is one of them.
-void search_policies(BestOffer<GemmProblem>& best, MainLoop main_loop, Multiply multiply,
-                     GemmProblem const& problem, CanonicalGemm const& form, Device const& device,
-                     PlanOptions const& options, GemmRecipe const& passes = {},
-                     GroupForm const* group = nullptr) {
-  GemmRecipe recipe = recipe_for(form);
-  recipe.repack_a = passes.repack_a;
-  recipe.repack_b = passes.repack_b;
-  bool const emulated = device.backend == Backend::emulator;
-  int const element_bytes = size_of(form.a.type);
-  GemmPolicy const own = emulator::emulated_policy(main_loop, multiply, element_bytes);
-  std::vector<NamedPolicy> policies = product_policies(main_loop, multiply, form.sum, element_bytes);
-  if (emulated) policies = {{"emulated", own}};
-  if (std::string foreign = emulated ? "" : foreign_policy(options.policy, policies); !foreign.empty())
-    return best.refuse(std::move(foreign));
-  std::optional<Partition> const asked = options.policy.partition;
-  bool const invariant = keeps_order(options, form.sum);
-  bool const any_policy = takes_any_policy(options.policy, multiply);
-  if (!options.policy.empty()) {
-    std::size_t const large = std::min<std::size_t>(2, policies.size() - 1);  // base for changed fields
-    NamedPolicy named = requested_policy(options.policy, policies, policies[large]);
-    named.policy.partition = own.partition;  // chosen below
-    if (!any_policy) policies = {std::move(named)};
-    if (emulated && !(policies.front().policy == own))
-      return best.refuse("--policy " + options.policy.text +
-                         ": the emulator has one policy for each kernel and type: emulated");
-  }
-  bool const own_schedule = options.policy.epilogue.has_value();
+// The policies of one multiply, for a problem or a group.
+struct PolicySearch {
+  MainLoop main_loop;
+  Multiply multiply;
+  GemmProblem const& problem;  // of a group: one of its members
+  CanonicalGemm const& form;   // of the operands after the passes; of a group: what its members share
+  Device const& device;
+  PlanOptions const& options;
+  GemmRecipe const* passes = nullptr;  // that repack operands
+  GroupForm const* group = nullptr;
+
+  bool emulated() const { return device.backend == Backend::emulator; }
+  bool invariant() const { return keeps_order(options, form.sum); }
+  bool any_policy() const { return takes_any_policy(options.policy, multiply); }
   // The emulator widens operand types that its kernels do not have; a kernel then sees a single type.
-  std::size_t const widening = emulated ? emulator::widening_bytes(problem, multiply) : std::size_t{0};
-  if ((problem.by_pointers || group != nullptr) && widening > 0)
-    return best.refuse(
-        "the emulator has no kernel for these types; it converts them to wider types, but not through "
-        "pointers");
-  if (invariant)
-    if (std::string why = keep_invariant(policies, asked); !why.empty()) return best.refuse(std::move(why));
+  std::size_t widening_bytes() const {
+    return emulated() ? emulator::widening_bytes(problem, multiply) : std::size_t{0};
+  }
+};
+
+// Selects the policies that exist and that the request permits; returns the reason if there is none.
+std::string select_policies(PolicySearch const& search, std::vector<NamedPolicy>& policies) {
+  PolicyRequest const& request = search.options.policy;
+  int const element_bytes = size_of(search.form.a.type);
+  GemmPolicy const own = emulator::emulated_policy(search.main_loop, search.multiply, element_bytes);
+  policies = search.emulated()
+                 ? std::vector<NamedPolicy>{{"emulated", own}}
+                 : product_policies(search.main_loop, search.multiply, search.form.sum, element_bytes);
+  if (std::string foreign = search.emulated() ? "" : foreign_policy(request, policies); !foreign.empty())
+    return foreign;
+  if (!request.empty()) {
+    std::size_t const large = std::min<std::size_t>(2, policies.size() - 1);  // base for changed fields
+    NamedPolicy named = requested_policy(request, policies, policies[large]);
+    named.policy.partition = own.partition;  // chosen below
+    if (!search.any_policy()) policies = {std::move(named)};
+    if (search.emulated() && !(policies.front().policy == own))
+      return "--policy " + request.text + ": the emulator has one policy for each kernel and type: emulated";
+  }
+  if ((search.problem.by_pointers || search.group != nullptr) && search.widening_bytes() > 0)
+    return "the emulator has no kernel for these types; it converts them to wider types, but not through "
+           "pointers";
+  return search.invariant() ? keep_invariant(policies, request.partition) : std::string{};
+}
+
+void choose_epilogue(GemmPolicy& policy, PolicySearch const& search) {
+  if (search.options.policy.epilogue) return;
+  // With tensor cores a thread holds only two adjacent elements of a row, so full-width stores need staging
+  // in shared memory. With f64 it holds four, which suffice.
+  if (!search.emulated())
+    policy.epilogue = search.multiply == Multiply::wmma ||
+                              (search.multiply == Multiply::mma && search.form.sum != DataType::f64)
+                          ? EpilogueSchedule::staged
+                          : epilogue_schedule(search.problem.epilogue.expression);
+  // Results that TMA cannot store are staged and stored by runs of a row.
+  if (search.multiply == Multiply::wgmma && !stores_by_tma(policy, search.form))
+    policy.epilogue = EpilogueSchedule::staged;
+}
+
+// Chooses the bound of registers, as a number of resident blocks.
+void bound_registers(GemmRecipe& recipe, PolicySearch const& search, bool any_policy) {
+  GemmPolicy& policy = recipe.policy;
+  // With up to 256 threads per multiprocessor every bound allows the maximum number of registers, but the
+  // bound still changes the assembler's schedule. Which bound is faster depends on the major of a
+  // (docs/decisions/0004).
+  bool const bound = policy.blocks * policy.threads() > 256;
+  if (!bound && search.multiply == Multiply::fma && recipe.a.along == Along::mn && any_policy)
+    policy.blocks = 1;
+  // Single-element loads need registers for an address each, and the search for a group's member needs a
+  // few more.
+  if (search.multiply != Multiply::wgmma &&
+      (recipe.a.width == 1 || recipe.b.width == 1 || search.group != nullptr))
+    policy.blocks = std::max(1, policy.blocks - 1);
+}
+
+std::vector<KPartition> partitions_to_try(GemmRecipe const& recipe, PolicySearch const& search) {
+  if (search.invariant()) return std::vector<KPartition>(1);
+  bool const emulated = search.emulated();
+  std::optional<Partition> const asked = search.options.policy.partition;
+  bool const has_all = !emulated || (asked && !recipe.a.by_threads && !recipe.b.by_threads);
+  bool const has_stream_k =
+      !emulated || emulator::has_stream_k(search.problem, search.main_loop, search.multiply);
+  bool const has_sum_of_parts = !emulated || emulator::has_sum_of_parts(search.problem, search.multiply);
+  return partitions_worth_trying(recipe, search.form, search.device.gpu,
+                                 {asked, has_all && has_stream_k,
+                                  has_all && has_sum_of_parts && !search.form.by_pointers &&
+                                      search.main_loop == MainLoop::warp_specialized});
+}
+
+// Divides the work of a policy in the ways that are worth trying.
+void search_partitions(BestOffer<GemmProblem>& best, GemmRecipe const& undivided,
+                       PolicySearch const& search) {
+  CanonicalGemm const& form = search.form;
+  std::vector<KPartition> const k_partitions = partitions_to_try(undivided, search);
+  if (k_partitions.empty()) best.refuse(no_partition(search.options.policy.partition));
+  std::size_t const widening = search.widening_bytes();
+  for (KPartition const& k_partition : k_partitions) {
+    GemmRecipe recipe = undivided;
+    std::string no = partition_violation(recipe, k_partition, form);
+    if (no.empty() && k_partition.partition == Partition::split_k_parallel)
+      no = store_parts(recipe, form, search.device, search.options.policy.epilogue.has_value());
+    if (!no.empty()) {
+      best.refuse(std::move(no));
+      continue;
+    }
+    finalize_recipe(recipe, k_partition, form, search.device);
+    std::size_t const workspace = workspace_of(recipe) + widening;
+    if (workspace > widening && workspace > search.options.max_workspace) {
+      if (&k_partition == &k_partitions.front())  // parts need more workspace than complete tiles
+        best.refuse(
+            fmt::format("needs {} bytes of workspace; at most {}", workspace, search.options.max_workspace));
+      continue;
+    }
+    // On an H100, predicted gains of 0.4 to 2.2 % by stream-K at 4096^3, 6144^3 and 10240x4096x4096 were
+    // losses of 2 to 4 %, and those of more than 10 % were gains.
+    double const share = k_partition.partition == Partition::stream_k ? 0.95 : 1.0;
+    if (best.takes(recipe.predicted_seconds, share))
+      best.take({{}, workspace, recipe.predicted_seconds, recipe, to_string(recipe)});
+  }
+}
+
+// Keeps the policy that is predicted to be fastest in `best`.
+void search_policies(BestOffer<GemmProblem>& best, PolicySearch const& search) {
+  std::vector<NamedPolicy> policies;
+  if (std::string why = select_policies(search, policies); !why.empty()) return best.refuse(std::move(why));
+  bool const any_policy = search.any_policy();
+  GemmRecipe recipe = recipe_for(search.form);
+  if (search.passes != nullptr) {
+    recipe.repack_a = search.passes->repack_a;
+    recipe.repack_b = search.passes->repack_b;
+  }
   for (NamedPolicy const& named : policies) {
     recipe.policy_name = named.name;
     recipe.policy = named.policy;
-    recipe.policy.promotes = form.of_pieces && multiply == Multiply::wgmma;
-    // With tensor cores a thread holds only two adjacent elements of a row, so full-width stores need staging
-    // in shared memory. With f64 it holds four, which suffice.
-    if (!own_schedule && !emulated)
-      recipe.policy.epilogue =
-          multiply == Multiply::wmma || (multiply == Multiply::mma && form.sum != DataType::f64)
-              ? EpilogueSchedule::staged
-              : epilogue_schedule(problem.epilogue.expression);
-    // Results that TMA cannot store are staged and stored by runs of a row.
-    if (!own_schedule && multiply == Multiply::wgmma && !stores_by_tma(recipe.policy, form))
-      recipe.policy.epilogue = EpilogueSchedule::staged;
-    // With up to 256 threads per multiprocessor every bound allows the maximum number of registers, but the
-    // bound still changes the assembler's schedule. Which bound is faster depends on the major of a
-    // (docs/decisions/0004).
-    bool const bound = recipe.policy.blocks * recipe.policy.threads() > 256;
-    if (!bound && multiply == Multiply::fma && recipe.a.along == Along::mn && any_policy)
-      recipe.policy.blocks = 1;
-    // Single-element loads need registers for an address each, and the search for a group's member needs a
-    // few more.
-    if (multiply != Multiply::wgmma && (recipe.a.width == 1 || recipe.b.width == 1 || group != nullptr))
-      recipe.policy.blocks = std::max(1, recipe.policy.blocks - 1);
-    std::string refusal = form_violation(recipe, form, device.gpu);
+    recipe.policy.promotes = search.form.of_pieces && search.multiply == Multiply::wgmma;
+    choose_epilogue(recipe.policy, search);
+    bound_registers(recipe, search, any_policy);
+    std::string refusal = form_violation(recipe, search.form, search.device.gpu);
     if (!refusal.empty()) {
       best.refuse(std::move(refusal));
-      continue;
-    }
-    if (group != nullptr) {
-      finalize_recipe(recipe, *group, device.gpu);
+    } else if (search.group == nullptr) {
+      search_partitions(best, recipe, search);
+    } else {
+      finalize_recipe(recipe, *search.group, search.device.gpu);
       if (best.takes(recipe.predicted_seconds))
         best.take({{}, 0, recipe.predicted_seconds, recipe, to_string(recipe)});
-      continue;
-    }
-    bool const has_all = !emulated || (asked && !recipe.a.by_threads && !recipe.b.by_threads);
-    PartitionChoice const choice{
-        asked, has_all && (!emulated || emulator::has_stream_k(problem, main_loop, multiply)),
-        has_all && (!emulated || emulator::has_sum_of_parts(problem, multiply)) && !form.by_pointers &&
-            main_loop == MainLoop::warp_specialized};
-    std::vector<KPartition> const k_partitions =
-        invariant ? std::vector<KPartition>(1) : partitions_worth_trying(recipe, form, device.gpu, choice);
-    if (k_partitions.empty()) best.refuse(no_partition(asked));
-    GemmRecipe const undivided = recipe;
-    for (KPartition const& k_partition : k_partitions) {
-      recipe = undivided;
-      std::string no = partition_violation(recipe, k_partition, form);
-      if (no.empty() && k_partition.partition == Partition::split_k_parallel)
-        no = store_parts(recipe, form, device, own_schedule);
-      if (!no.empty()) {
-        best.refuse(std::move(no));
-        continue;
-      }
-      finalize_recipe(recipe, k_partition, form, device);
-      std::size_t const workspace = workspace_of(recipe) + widening;
-      if (workspace > widening && workspace > options.max_workspace) {
-        if (&k_partition == &k_partitions.front())  // parts need more workspace than complete tiles
-          best.refuse(
-              fmt::format("needs {} bytes of workspace; at most {}", workspace, options.max_workspace));
-        continue;
-      }
-      // On an H100, predicted gains of 0.4 to 2.2 % by stream-K at 4096^3, 6144^3 and 10240x4096x4096 were
-      // losses of 2 to 4 %, and those of more than 10 % were gains.
-      double const share = k_partition.partition == Partition::stream_k ? 0.95 : 1.0;
-      if (best.takes(recipe.predicted_seconds, share))
-        best.take({{}, workspace, recipe.predicted_seconds, recipe, to_string(recipe)});
     }
   }
 }
@@ -273,8 +284,8 @@ Offer<GemmProblem> best_path(GemmProblem const& problem, Device const& device, P
     std::string const refusal = wgmma_violation(left, device.gpu);
     if (refusal.empty()) {
       BestOffer<GemmProblem> of_path;
-      search_policies(of_path, MainLoop::warp_specialized, Multiply::wgmma, problem, left, device, options,
-                      path.passes);
+      search_policies(of_path, {MainLoop::warp_specialized, Multiply::wgmma, problem, left, device, options,
+                                &path.passes});
       offer = std::move(of_path).result();
     } else {
       offer.refusal = refusal;
@@ -312,7 +323,8 @@ void search_copied_bytes(BestOffer<GemmProblem>& best, GemmProblem const& proble
   if (path.passes.repack_a.bytes + path.passes.repack_b.bytes == 0) return;
   CanonicalGemm const left = repacked(path.form, path.passes);
   if (mma_violation(left, device.gpu).empty())
-    search_policies(best, MainLoop::multistage, Multiply::mma, problem, left, device, options, path.passes);
+    search_policies(best,
+                    {MainLoop::multistage, Multiply::mma, problem, left, device, options, &path.passes});
 }
 
 Offer<GemmProblem> offer_of(MainLoop main_loop, GemmProblem const& problem, Device const& device,
@@ -322,6 +334,9 @@ Offer<GemmProblem> offer_of(MainLoop main_loop, GemmProblem const& problem, Devi
   std::optional<Multiply> asked = options.policy.multiply;
   bool const copies = main_loop == MainLoop::multistage;
   BestOffer<GemmProblem> best;
+  auto const search = [&](Multiply multiply) {
+    search_policies(best, {main_loop, multiply, problem, form, device, options, nullptr, group});
+  };
   auto const refused = [](std::string reason) {
     Offer<GemmProblem> offer;
     offer.refusal = std::move(reason);
@@ -339,7 +354,7 @@ Offer<GemmProblem> offer_of(MainLoop main_loop, GemmProblem const& problem, Devi
                     scalars, max_kernel_operands));
   if (main_loop == MainLoop::warp_specialized && group != nullptr) {
     if (std::string why = wgmma_violation(*group, device.gpu); !why.empty()) return refused(std::move(why));
-    search_policies(best, main_loop, Multiply::wgmma, problem, form, device, options, {}, group);
+    search(Multiply::wgmma);
     return std::move(best).result();
   }
   if (main_loop == MainLoop::warp_specialized) return best_path(problem, device, options);
@@ -350,7 +365,7 @@ Offer<GemmProblem> offer_of(MainLoop main_loop, GemmProblem const& problem, Devi
   if (asked == Multiply::wmma || (!asked && !features_of(device.gpu).mma && !copies)) {
     std::string const refusal = wmma_violation(form, device.gpu);
     if (refusal.empty())
-      search_policies(best, main_loop, Multiply::wmma, problem, form, device, options, {}, group);
+      search(Multiply::wmma);
     else if (asked)
       best.refuse(refusal);
   }
@@ -360,7 +375,7 @@ Offer<GemmProblem> offer_of(MainLoop main_loop, GemmProblem const& problem, Devi
     std::string const slow =
         copies && options.kernel != name_of(main_loop) ? copies_violation(form) : std::string{};
     if (slow.empty())
-      search_policies(best, main_loop, simple, problem, form, device, options, {}, group);
+      search(simple);
     else
       best.refuse(slow);
   }
@@ -371,7 +386,7 @@ Offer<GemmProblem> offer_of(MainLoop main_loop, GemmProblem const& problem, Devi
   if (copies && (asked ? asked == Multiply::mma : !single_bytes)) {
     std::string const refusal = mma_violation(form, device.gpu);
     if (refusal.empty())
-      search_policies(best, main_loop, Multiply::mma, problem, form, device, options, {}, group);
+      search(Multiply::mma);
     else if (asked)
       best.refuse(refusal);
   }

@@ -84,6 +84,16 @@ std::vector<KPartition> partitions_worth_trying(GemmRecipe const& recipe, Canoni
   return list;
 }
 
+std::string no_partition(std::optional<Partition> asked) {
+  char const* const reason =
+      asked == Partition::stream_k ? "the emulator supports it for bf16 by wgmma and f32 by cp.async"
+      : asked == Partition::split_k_parallel
+          ? "it requires warp_specialized, with at least 2 steps of k, no arrays of pointers, and in the "
+            "emulator bf16"
+          : "there are fewer than 2 steps of k, or more than 65535 matrices";
+  return fmt::format("partition={}: {}", asked ? name_of(*asked) : "", reason);
+}
+
 void divide(GemmRecipe& recipe, KPartition const& k_partition, CanonicalGemm const& form, Index resident) {
   GemmPolicy& p = recipe.policy;
   p.partition = k_partition.partition;

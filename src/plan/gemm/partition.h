@@ -26,6 +26,9 @@ struct PartitionChoice {
 std::vector<KPartition> partitions_worth_trying(GemmRecipe const& recipe, CanonicalGemm const& form,
                                                 Gpu const& gpu, PartitionChoice const& choice);
 
+// The reason why none is worth trying if `asked` is requested.
+std::string no_partition(std::optional<Partition> asked);
+
 // Returns the number of resident blocks; each has a range of the streamed steps.
 Index resident_blocks(GemmRecipe const& recipe, CanonicalGemm const& form, Gpu const& gpu);
 

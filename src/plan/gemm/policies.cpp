@@ -191,6 +191,23 @@ PolicyRequest parse_policy_request(std::string list) {
   return request;
 }
 
+std::string foreign_policy(PolicyRequest const& request, std::vector<NamedPolicy> const& known) {
+  if (request.names.empty()) return {};
+  std::string const& name = request.names.front();
+  if (has_policy(known, name)) return {};
+  if (has_policy(warpgroup_policies(2, DataType::f16), name))
+    return fmt::format("policy '{}' applies only to warp_specialized", name);
+  if (has_policy(product_policies(MainLoop::multistage, Multiply::mma, DataType::f32, 2), name))
+    return fmt::format("policy '{}' applies only to multistage with multiply mma", name);
+  return {};
+}
+
+bool takes_any_policy(PolicyRequest request, Multiply multiply) {
+  if (request.multiply == multiply && !request.partition) request.multiply.reset();
+  request.partition.reset();
+  return request.empty();
+}
+
 NamedPolicy requested_policy(PolicyRequest const& request, std::vector<NamedPolicy> const& named,
                              NamedPolicy const& otherwise) {
   if (request.operands) throw_unknown_field("operands");

@@ -31,6 +31,13 @@ bool has_policy(std::vector<NamedPolicy> const& list, std::string const& name);
 NamedPolicy requested_policy(PolicyRequest const& request, std::vector<NamedPolicy> const& named,
                              NamedPolicy const& otherwise);
 
+// Rejects a policy that exists only for another main loop or multiply; empty if `known` or no list has its
+// name.
+std::string foreign_policy(PolicyRequest const& request, std::vector<NamedPolicy> const& known);
+
+// True if only the partition or this multiply is requested, so that every policy is considered.
+bool takes_any_policy(PolicyRequest request, Multiply multiply);
+
 // All fields in the syntax of PolicyRequest: "block_m=128,...,partition=tiles". The main loop and
 // `full_tiles` are missing, since callers cannot choose them.
 std::string text_of(GemmPolicy const& policy);

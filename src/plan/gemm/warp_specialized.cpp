@@ -1,19 +1,15 @@
-// The requirements of wgmma and TMA, and their cost model.
+// The requirements of wgmma and TMA, and the policies of the main loop.
 #include "src/plan/gemm/warp_specialized.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 
 #include "cosmati/core/cluster.h"
 #include "src/ops/architecture.h"
-#include "src/plan/gemm/model.h"
 
 namespace cosmati::plan {
 namespace {
-
-constexpr int step_bytes = 128;  // bytes of depth per step: the span of the 128-byte swizzle
 
 // The reason why TMA cannot copy `matrix` of `rows` by `columns` elements, contiguous along the columns or
 // along the rows; empty if it can.
@@ -46,21 +42,6 @@ std::string tma_violation(char const* name, MatrixForm const& operand, Index out
 
 bool tma_takes(MatrixForm const& operand, Index outer, Index depth) {
   return tma_violation("", operand, outer, depth).empty();
-}
-
-bool is_shifted(OperandAccess const& access, int size) {
-  return access.by_threads && access.width * size < 4;
-}
-
-// Clocks per step if threads load an operand: with a warp's cp.async, or with aligned 16-byte loads that are
-// shifted in registers and waited for four at a time. Copies were measured at 4096^3 (12 to 16 clocks);
-// shifts are predicted.
-double copy_clocks(OperandAccess const& access, int rows, int size) {
-  if (!access.by_threads) return 0;
-  constexpr double clocks_of_copy = 14, clocks_of_shift = 15, clocks_of_wait = 700.0 / (4 * 4);
-  double const bytes = static_cast<double>(rows) * step_bytes;
-  if (is_shifted(access, size)) return bytes / (32 * 16) * (clocks_of_shift + clocks_of_wait);
-  return bytes / (32 * std::min(access.width * size, 16)) * clocks_of_copy;
 }
 
 }  // namespace
@@ -286,121 +267,6 @@ Index resident_clusters(GemmPolicy const& p, Gpu const& gpu) {
   Index const cluster = p.cluster();
   Index const multiprocessors = cluster > 2 ? gpu.multiprocessors * Index{10} / 11 : gpu.multiprocessors;
   return std::max(Index{1}, multiprocessors * p.blocks / cluster) * cluster;
-}
-
-double predict_warp_specialized(GemmRecipe const& recipe, CanonicalGemm const& form, Gpu const& gpu,
-                                Volume const& volume) {
-  GemmPolicy const& p = recipe.policy;
-  // Fitted to 2600 measurements on an H200: 33 problems, 27 policies, up to 6 splits (docs/decisions/0004).
-  constexpr double launch_seconds = 2.15e-6, share_of_peak = 0.97, alone = 0.68, tile_seconds = 0.06e-6;
-  constexpr double store_seconds = 0.46e-6;
-  // The store rate per multiprocessor when all store at the same time. If d is M-major, a warp writes 16
-  // adjacent elements, half a cache line: predicted, not yet measured.
-  double const store_rate = direction_of_result(form) == Along::mn ? 55e9 : 68e9;
-  int const size = size_of(form.a.type), ck = p.cluster_k;
-  auto const m = static_cast<double>(form.m), n = static_cast<double>(form.n);
-  auto const splits = static_cast<double>(recipe.splits);
-  double const block = static_cast<double>(p.block_m) * p.block_n;
-
-  // The number of rounds of blocks per multiprocessor.
-  double const blocks = volume.tiles * splits * ck;
-  auto const all_resident = static_cast<double>(resident_clusters(p, gpu));
-  double const multiprocessors = all_resident / p.blocks, waves = std::ceil(blocks / all_resident);
-  double const full = std::floor(blocks / all_resident), rest = blocks - full * all_resident;
-  double const steps = std::ceil(volume.steps / (splits * ck));
-  // Step time: one warpgroup does not saturate the tensor cores, nor do two in ping-pong that wait for
-  // promoted sums.
-  double products = 4096.0 / size * share_of_peak;  // per clock
-  if (p.ping_pong) products *= p.promotes || is_float8(form.a.type) ? 0.62 : 0.98;
-  double const together =
-      std::min<double>(p.blocks, std::ceil(blocks / multiprocessors));  // per multiprocessor
-  if (p.consumer_warps() * together <= 4) products *= alone;
-  auto const in_whole_lines = [&](MatrixForm const& operand) {
-    Index const pitch = operand.column_stride == 1 ? operand.row_stride : operand.column_stride;
-    return pitch * size % step_bytes == 0;
-  };
-  double const intake = (p.cluster_m * p.cluster_n > 1 ? 61.0 : 55.4) *
-                        (in_whole_lines(form.a) && in_whole_lines(form.b) ? 1.0 : 0.64);  // bytes per clock
-  // TMA fills rows beyond the edge of an operand with zeros, slowly.
-  constexpr double clocks_of_missing_row = 5;
-  double const missing = std::max(0.0, p.block_m - m) + std::max(0.0, p.block_n - n);
-  double step_clocks =
-      std::max({block * p.block_k / products,
-                (p.block_m + p.block_n) * step_bytes / intake + clocks_of_missing_row * missing,
-                copy_clocks(recipe.a, p.block_m, size) + copy_clocks(recipe.b, p.block_n, size)});
-  // If A passes through registers, the warps load it from shared memory instead of wgmma, which takes longer;
-  // all loads of a step also share 128 bytes per clock. A warpgroup that multiplies alone waits for its
-  // registers: at 4096^3, ping-pong 128x128 took 530 us, cooperative 128x256 380 us.
-  if (size == 4 && recipe.a.along == Along::mn) {
-    constexpr double shared_rate = 128;
-    double const share_by_registers = p.ping_pong ? 0.68 : 0.97;
-    double const columns = p.warp_n, multiplies = block * p.block_k / (64 * columns * 8);
-    step_clocks = std::max(step_clocks / share_by_registers, multiplies * (64 + columns) * 32 / shared_rate);
-  }
-
-  // With stream-K all blocks finish at the same time, up to one step, and process one more piece of a tile
-  // each.
-  bool const streams = p.partition == Partition::stream_k && recipe.streamed > 0;
-  double const share = blocks / all_resident, even = std::ceil(share * steps) / std::max(1.0, steps);
-  double const rounds = streams
-                            ? p.blocks * even
-                            : full * p.blocks + std::min<double>(p.blocks, std::ceil(rest / multiprocessors));
-  double const pieces = streams ? p.blocks * (share + 1) : rounds;
-  double multiply = rounds * steps * step_clocks / gpu.clock_hertz + pieces * tile_seconds / p.blocks;
-  if (volume.longest > volume.steps)  // the deepest tile of a group
-    multiply = std::max(multiply, std::ceil(volume.longest / ck) * step_clocks / gpu.clock_hertz);
-  // The power limit under sustained load. Small tiles load their operands more often, from L2 and for each
-  // wgmma from shared memory, and draw more power: at 10240x4096x4096 on an H100, tiles of 128x128 took 533
-  // us, 128x256 447 us, and 256x256 with sums in f16 429 us.
-  double const loads = 128.0 / p.block_m + 128.0 / p.block_n, reads = 128.0 / p.warp_n;
-  double const slower = 0.35 + 0.1 * (loads - 1.5) + 0.2 * (reads - 0.5);
-  multiply *= 1 + std::clamp(slower, 0.2, 0.8) * std::min(1.0, multiply / 200e-6);
-  // In cooperative mode both warpgroups store at the same time; in ping-pong, one stores while the other
-  // multiplies. Without a buffer for the whole tile, warps wait for TMA in between.
-  bool const waits = p.partition != Partition::split_k_parallel && stores_by_tma(p, form) &&
-                     tensor_store_of(p, form).buffers < tensor_store_of(p, form).boxes;
-  double const store = (waits ? 1.4 : 1.0) *
-                       (p.ping_pong ? 1
-                        : streams   ? rounds + 0.5
-                                    : rounds) *
-                       (store_seconds + block / ck * size_of(form.d.type) / store_rate);
-
-  // The achieved memory bandwidth depends on the bytes in flight per multiprocessor: a latency of 1.2 us.
-  double const bytes_for_full_rate = 1.2e-6 * gpu.memory_bytes_per_second / gpu.multiprocessors;
-  double const rows =
-      std::min(m, static_cast<double>(p.block_m)) + std::min(n, static_cast<double>(p.block_n));
-  double const resident = std::min<double>(p.blocks, (streams ? all_resident : blocks) / gpu.multiprocessors);
-  // If threads load an operand, half of the stages are in flight; with shifted copies, four runs per thread.
-  bool const by_threads = recipe.a.by_threads || recipe.b.by_threads;
-  double const in_flight = is_shifted(recipe.a, size) || is_shifted(recipe.b, size)
-                               ? 128.0 * 4 * 16
-                               : (by_threads ? p.stages / 2 : p.stages) * step_bytes * rows;
-  double const drawn = std::clamp(resident * in_flight / bytes_for_full_rate, 0.01, 1.0);
-  // Blocks at different depths of streamed tiles share their operands in L2 less often.
-  double const shared_less =
-      streams
-          ? 0.07 * recipe.streamed * volume.steps * step_bytes *
-                (static_cast<double>(p.block_m) / p.cluster_n + static_cast<double>(p.block_n) / p.cluster_m)
-          : 0;
-  // Partial sums that do not fit in the L2 cache add to the memory traffic.
-  double const parts =
-      recipe.splits > 1 ? std::max(0.0, blocks / ck * block * size_of(recipe.sum) - 16e6) : 0;
-  double const load =
-      (volume.operand_bytes + parts + shared_less) / (0.92 * drawn * gpu.memory_bytes_per_second);
-  double const write = volume.result_bytes / (0.67 * gpu.memory_bytes_per_second);
-
-  double const exchange = ck > 1 ? waves * (0.6e-6 + block * size_of(recipe.sum) / 57e9) : 0;
-  // Measured including a fill of counters (2.5 us), which flags do not need.
-  constexpr double slot_seconds = 0.12e-6, slot_rate = 97e9, handed_on = 2.6e-6;
-  double const slot = slot_seconds + block / ck * size_of(recipe.sum) / slot_rate;
-  double combine = p.partition == Partition::split_k && recipe.splits > 1 ? handed_on + splits * slot : 0;
-  // Not measured: if ranges are longer than a tile, partial sums are ready before they are needed.
-  if (streams) {
-    double const added = std::max(1.0, std::ceil(all_resident / recipe.streamed));
-    combine = (share < 1 ? handed_on : handed_on / 2) + (1 + added) * slot;
-  }
-  return launch_seconds + std::max(multiply + store, load + write) + 0.33 * std::min(multiply, load) +
-         exchange + combine;
 }
 
 }  // namespace cosmati::plan

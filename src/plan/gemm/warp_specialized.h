@@ -11,6 +11,8 @@
 
 namespace cosmati::plan {
 
+inline constexpr int step_bytes = 128;  // bytes of depth per step: the span of the 128-byte swizzle
+
 // Whether wgmma supports these types, for a suitable major.
 bool wgmma_takes(DataType a, DataType b, DataType sum);
 
@@ -52,6 +54,7 @@ Index tiles_of_clusters(GemmPolicy const& policy, CanonicalGemm const& form);
 Index resident_clusters(GemmPolicy const& policy, Gpu const& gpu);
 
 struct Volume;
+// The predicted time in seconds (warp_specialized_time.cpp).
 double predict_warp_specialized(GemmRecipe const& recipe, CanonicalGemm const& form, Gpu const& gpu,
                                 Volume const& volume);
 

@@ -8,12 +8,14 @@
 #include <numeric>
 #include <utility>
 
+#include "src/plan/gemm/warp_specialized.h"
+
 namespace cosmati::plan {
 namespace {
 
 using Problem = ConvolutionProblem;
 
-constexpr int unit = 16, step_bytes = 128, alignment = 256;  // bytes
+constexpr int unit = 16, alignment = 256;  // bytes
 constexpr Index max_int = 0x7fffffff;
 
 Index rounded(Index value, Index to) { return (value + to - 1) / to * to; }

@@ -17,7 +17,7 @@ namespace {
 
 using Problem = ConvolutionProblem;
 
-constexpr int step_bytes = 128, unit = 16;  // bytes of depth per step; alignment required by TMA
+constexpr int unit = 16;  // bytes; alignment required by TMA
 
 // The reason why TMA does not support a tensor with these strides; empty if it does.
 std::string tensor_violation(char const* name, char const* neighbors, TensorDescription const& tensor,

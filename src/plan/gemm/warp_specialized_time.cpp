@@ -1,0 +1,229 @@
+// The predicted time of a product by the main loop warp_specialized.
+#include <algorithm>
+#include <cmath>
+
+#include "src/plan/gemm/model.h"
+#include "src/plan/gemm/warp_specialized.h"
+
+namespace cosmati::plan {
+namespace {
+
+// The constants of the prediction. Those marked (H100) were fitted to 320 measurements of 37 problems on an
+// H100 (docs/decisions/0040). The others were fitted before to 2600 measurements on an H200, of 33 problems
+// with 27 policies and up to 6 splits, unless a comment says that they are predicted, or where they were
+// measured.
+struct Fit {
+  double launch_seconds = 2.15e-6;
+  double not_overlapped = 0.33;  // share of loading or multiplying, the shorter of the two
+
+  // Multiplying: shares of the tensor cores' rate. One warpgroup does not saturate them, nor do two in
+  // ping-pong that wait for promoted sums.
+  double share_of_peak = 0.97;  // (H100)
+  double alone = 0.68, ping_pong = 0.98, promoting_ping_pong = 0.62;
+  double tile_seconds = 0.06e-6;
+  // M-major A of 32-bit elements through registers: shares of the rate at 4096^3, where ping-pong 128x128
+  // took 530 us, cooperative 128x256 380 us.
+  double through_registers = 0.97, through_registers_ping_pong = 0.68;
+  // The power limit under sustained load (H100): at 10240x4096x4096, tiles of 128x128 took 533 us, 128x256
+  // 447 us, and 256x256 with sums in f16 429 us.
+  double power_seconds = 200e-6;  // from which on the limit applies fully
+  double power = 0.35, power_of_loads = 0.1, power_of_reads = 0.2, min_power = 0.2, max_power = 0.8;
+
+  // Operands by TMA: bytes per clock and multiprocessor, and the share that is left if rows do not begin at
+  // multiples of 128 bytes.
+  double intake = 55.4, intake_of_cluster = 61.0, partial_lines = 0.64;
+  double clocks_of_missing_row = 5;  // (H100)
+  // Operands by threads, in clocks of a warp: measured at 4096^3 (12 to 16 per copy); shifts are predicted.
+  double clocks_of_copy = 14, clocks_of_shift = 15, clocks_of_wait = 700.0 / (4 * 4);
+
+  // Storing a tile: the rate of a multiprocessor when all store at the same time. If D is M-major, a warp
+  // writes 16 adjacent elements, half a cache line: predicted.
+  double store_seconds = 0.46e-6, store_rate = 68e9, store_rate_along_m = 55e9;
+  double waits_for_buffer = 1.4;  // (H100)
+
+  // Memory: the bytes in flight that reach the full rate, as a latency, and the share of that rate that is
+  // reached (H100); the share for results.
+  double latency_seconds = 1.2e-6, share_of_loads = 0.92, share_of_stores = 0.67;
+  double shared_less = 0.07;  // of the operands of streamed tiles, which blocks load separately (H100)
+  double bytes_in_l2 = 16e6;  // partial sums that fit in the L2 cache
+
+  // Sums of parts: in a cluster, exchange_seconds (H100); by flags and slots. handed_on was measured
+  // including a fill of counters (2.5 us), which flags do not need.
+  double exchange_seconds = 0.6e-6, exchange_rate = 57e9;
+  double slot_seconds = 0.12e-6, slot_rate = 97e9, handed_on = 2.6e-6;
+};
+constexpr Fit fit;
+
+constexpr double shared_rate = 128;  // bytes per clock from shared memory
+
+bool is_shifted(OperandAccess const& access, int size) {
+  return access.by_threads && access.width * size < 4;
+}
+
+// Clocks per step if threads load an operand: with a warp's cp.async, or with aligned 16-byte loads that are
+// shifted in registers and waited for four at a time.
+double copy_clocks(OperandAccess const& access, int rows, int size) {
+  if (!access.by_threads) return 0;
+  double const bytes = static_cast<double>(rows) * step_bytes;
+  if (is_shifted(access, size)) return bytes / (32 * 16) * (fit.clocks_of_shift + fit.clocks_of_wait);
+  return bytes / (32 * std::min(access.width * size, 16)) * fit.clocks_of_copy;
+}
+
+class Prediction {
+ public:
+  Prediction(GemmRecipe const& recipe, CanonicalGemm const& form, Gpu const& gpu, Volume const& volume)
+      : recipe_(recipe), p_(recipe.policy), form_(form), gpu_(gpu), volume_(volume) {}
+
+  double seconds() const {
+    double const multiply = multiply_seconds(), load = load_seconds();
+    double const write = volume_.result_bytes / (fit.share_of_stores * gpu_.memory_bytes_per_second);
+    return fit.launch_seconds + std::max(multiply + store_seconds(), load + write) +
+           fit.not_overlapped * std::min(multiply, load) + exchange_seconds() + combine_seconds();
+  }
+
+ private:
+  // Clocks of a step of one block: products, operands by TMA, or copies by threads, whichever takes longest.
+  double step_clocks() const {
+    auto const m = static_cast<double>(form_.m), n = static_cast<double>(form_.n);
+    // TMA fills rows beyond the edge of an operand with zeros, slowly.
+    double const missing = std::max(0.0, p_.block_m - m) + std::max(0.0, p_.block_n - n);
+    double const clocks =
+        std::max({block_ * p_.block_k / products_per_clock(),
+                  (p_.block_m + p_.block_n) * step_bytes / intake() + fit.clocks_of_missing_row * missing,
+                  copy_clocks(recipe_.a, p_.block_m, size_) + copy_clocks(recipe_.b, p_.block_n, size_)});
+    if (size_ != 4 || recipe_.a.along != Along::mn) return clocks;
+    // If A passes through registers, the warps load it from shared memory instead of wgmma, which takes
+    // longer; all loads of a step also share the rate of shared memory. A warpgroup that multiplies alone
+    // waits for its registers.
+    double const share = p_.ping_pong ? fit.through_registers_ping_pong : fit.through_registers;
+    double const columns = p_.warp_n, multiplies = block_ * p_.block_k / (64 * columns * 8);
+    return std::max(clocks / share, multiplies * (64 + columns) * 32 / shared_rate);
+  }
+  double products_per_clock() const {
+    double products = 4096.0 / size_ * fit.share_of_peak;
+    if (p_.ping_pong)
+      products *= p_.promotes || is_float8(form_.a.type) ? fit.promoting_ping_pong : fit.ping_pong;
+    double const together =
+        std::min<double>(p_.blocks, std::ceil(blocks_ / multiprocessors_));  // per multiprocessor
+    if (p_.consumer_warps() * together <= 4) products *= fit.alone;
+    return products;
+  }
+  double intake() const {
+    auto const in_whole_lines = [&](MatrixForm const& operand) {
+      Index const pitch = operand.column_stride == 1 ? operand.row_stride : operand.column_stride;
+      return pitch * size_ % step_bytes == 0;
+    };
+    return (p_.cluster_m * p_.cluster_n > 1 ? fit.intake_of_cluster : fit.intake) *
+           (in_whole_lines(form_.a) && in_whole_lines(form_.b) ? 1.0 : fit.partial_lines);
+  }
+
+  double multiply_seconds() const {
+    double const clocks = step_clocks();
+    double const pieces = streams_ ? p_.blocks * (share_ + 1) : rounds_;
+    double const seconds =
+        rounds_ * steps_ * clocks / gpu_.clock_hertz + pieces * fit.tile_seconds / p_.blocks;
+    if (volume_.longest <= volume_.steps) return limited_by_power(seconds);
+    double const deepest = std::ceil(volume_.longest / p_.cluster_k) * clocks / gpu_.clock_hertz;
+    return limited_by_power(std::max(seconds, deepest));  // the deepest tile of a group
+  }
+  // Small tiles load their operands more often, from L2 and for each wgmma from shared memory, and draw more
+  // power.
+  double limited_by_power(double seconds) const {
+    double const loads = 128.0 / p_.block_m + 128.0 / p_.block_n, reads = 128.0 / p_.warp_n;
+    double const slower = fit.power + fit.power_of_loads * (loads - 1.5) + fit.power_of_reads * (reads - 0.5);
+    return seconds * (1 + std::clamp(slower, fit.min_power, fit.max_power) *
+                              std::min(1.0, seconds / fit.power_seconds));
+  }
+
+  // In cooperative mode both warpgroups store at the same time; in ping-pong, one stores while the other
+  // multiplies. Without a buffer for the whole tile, warps wait for TMA in between.
+  double store_seconds() const {
+    bool const waits = p_.partition != Partition::split_k_parallel && stores_by_tma(p_, form_) &&
+                       tensor_store_of(p_, form_).buffers < tensor_store_of(p_, form_).boxes;
+    double const rate = direction_of_result(form_) == Along::mn ? fit.store_rate_along_m : fit.store_rate;
+    double const stores = p_.ping_pong ? 1 : streams_ ? rounds_ + 0.5 : rounds_;
+    return (waits ? fit.waits_for_buffer : 1.0) * stores *
+           (fit.store_seconds + block_ / p_.cluster_k * size_of(form_.d.type) / rate);
+  }
+
+  double load_seconds() const {
+    // The achieved memory bandwidth depends on the bytes in flight per multiprocessor.
+    double const bytes_for_full_rate =
+        fit.latency_seconds * gpu_.memory_bytes_per_second / gpu_.multiprocessors;
+    double const resident =
+        std::min<double>(p_.blocks, (streams_ ? all_resident_ : blocks_) / gpu_.multiprocessors);
+    double const drawn = std::clamp(resident * bytes_in_flight() / bytes_for_full_rate, 0.01, 1.0);
+    // Blocks at different depths of streamed tiles share their operands in L2 less often.
+    double const shared_less = streams_ ? fit.shared_less * recipe_.streamed * volume_.steps * step_bytes *
+                                              (static_cast<double>(p_.block_m) / p_.cluster_n +
+                                               static_cast<double>(p_.block_n) / p_.cluster_m)
+                                        : 0;
+    // Partial sums that do not fit in the L2 cache add to the memory traffic.
+    double const parts =
+        recipe_.splits > 1
+            ? std::max(0.0, blocks_ / p_.cluster_k * block_ * size_of(recipe_.sum) - fit.bytes_in_l2)
+            : 0;
+    return (volume_.operand_bytes + parts + shared_less) /
+           (fit.share_of_loads * drawn * gpu_.memory_bytes_per_second);
+  }
+  // Of a block. If threads load an operand, half of the stages are in flight; with shifted copies, four runs
+  // per thread.
+  double bytes_in_flight() const {
+    if (is_shifted(recipe_.a, size_) || is_shifted(recipe_.b, size_)) return 128.0 * 4 * 16;
+    auto const m = static_cast<double>(form_.m), n = static_cast<double>(form_.n);
+    double const rows =
+        std::min(m, static_cast<double>(p_.block_m)) + std::min(n, static_cast<double>(p_.block_n));
+    bool const by_threads = recipe_.a.by_threads || recipe_.b.by_threads;
+    return (by_threads ? p_.stages / 2 : p_.stages) * step_bytes * rows;
+  }
+
+  // Blocks of a cluster add the parts of their tile.
+  double exchange_seconds() const {
+    if (p_.cluster_k == 1) return 0;
+    return std::ceil(blocks_ / all_resident_) *
+           (fit.exchange_seconds + block_ * size_of(recipe_.sum) / fit.exchange_rate);
+  }
+  // Blocks add the parts of other blocks.
+  double combine_seconds() const {
+    double const slot = fit.slot_seconds + block_ / p_.cluster_k * size_of(recipe_.sum) / fit.slot_rate;
+    if (streams_) {
+      // Not measured: if ranges are longer than a tile, partial sums are ready before they are needed.
+      double const added = std::max(1.0, std::ceil(all_resident_ / recipe_.streamed));
+      return (share_ < 1 ? fit.handed_on : fit.handed_on / 2) + (1 + added) * slot;
+    }
+    return p_.partition == Partition::split_k && recipe_.splits > 1 ? fit.handed_on + splits_ * slot : 0;
+  }
+
+  // With stream-K all blocks finish at the same time, up to one step, and process one more piece of a tile
+  // each.
+  double rounds() const {
+    if (streams_) return p_.blocks * (std::ceil(share_ * steps_) / std::max(1.0, steps_));
+    double const full = std::floor(blocks_ / all_resident_), rest = blocks_ - full * all_resident_;
+    return full * p_.blocks + std::min<double>(p_.blocks, std::ceil(rest / multiprocessors_));
+  }
+
+  GemmRecipe const& recipe_;
+  GemmPolicy const& p_;
+  CanonicalGemm const& form_;
+  Gpu const& gpu_;
+  Volume const& volume_;
+  int const size_ = size_of(form_.a.type);
+  bool const streams_ = p_.partition == Partition::stream_k && recipe_.streamed > 0;
+  double const splits_ = static_cast<double>(recipe_.splits);
+  double const block_ = static_cast<double>(p_.block_m) * p_.block_n;  // elements
+  double const blocks_ = volume_.tiles * splits_ * p_.cluster_k;
+  double const all_resident_ = static_cast<double>(resident_clusters(p_, gpu_));  // blocks
+  double const multiprocessors_ = all_resident_ / p_.blocks;                      // with resident blocks
+  double const steps_ = std::ceil(volume_.steps / (splits_ * p_.cluster_k));      // of a block's part
+  double const share_ = blocks_ / all_resident_;
+  double const rounds_ = rounds();  // tiles that a multiprocessor processes, one after another
+};
+
+}  // namespace
+
+double predict_warp_specialized(GemmRecipe const& recipe, CanonicalGemm const& form, Gpu const& gpu,
+                                Volume const& volume) {
+  return Prediction(recipe, form, gpu, volume).seconds();
+}
+
+}  // namespace cosmati::plan
