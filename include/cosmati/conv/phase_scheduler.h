@@ -12,7 +12,7 @@ template <class Traits, int most>
 class PhaseScheduler {
   static constexpr GemmPolicy policy = Traits::policy;
   static constexpr int cluster = policy.cluster();
-  static constexpr bool splits_k = policy.partition == Partition::split_k;
+  using Tiles = ClusterTiles<policy>;
   static_assert(policy.partition != Partition::stream_k, "stream-K ranges of steps cannot span phases");
 
  public:
@@ -32,40 +32,35 @@ class PhaseScheduler {
     find();
   }
 
-  COSMATI_DEVICE StepRange steps() const { return steps_of(splits_k ? rest() / (tiles_m_ * tiles_n_) : 0); }
+  COSMATI_DEVICE StepRange steps() const { return steps_of(Tiles::splits_k ? rest() / tiles_.count() : 0); }
 
   COSMATI_DEVICE TileOfWork work() const {
-    int const tiles = tiles_m_ * tiles_n_, part = splits_k ? rest() / tiles : 0;
-    TileIndex tile =
-        raster_tile(policy.raster, policy.raster_width, tiles_m_, tiles_n_, rest() - part * tiles);
-    tile = {tile.m * policy.cluster_m + place_.m, tile.n * policy.cluster_n + place_.n};
-    return {tile, 0, tile.n * tiles_m_ * policy.cluster_m + tile.m, part, steps_of(part)};
+    int const tiles = tiles_.count(), part = Tiles::splits_k ? rest() / tiles : 0;
+    TileIndex const tile = tiles_.tile(rest() - part * tiles, place_);
+    return {tile, 0, tile.n * tiles_.m * policy.cluster_m + tile.m, part, steps_of(part)};
   }
 
   template <class Sums, class Team>
   COSMATI_DEVICE bool combine(Sums& sums, ScheduleArguments const& schedule, TileOfWork const& work,
                               Team const& team) const {
-    if constexpr (!splits_k) return true;
+    if constexpr (!Tiles::adds_parts) return true;
     return combine_parts(sums, schedule, Index{work.number} * policy.cluster_k + place_.k, work.part, team);
   }
 
  private:
   COSMATI_DEVICE void find() {
     while (number_ + 1 < launch_.count && launch_.first_block[number_ + 1] <= index_) ++number_;
-    tiles_m_ = static_cast<int>(ceiling_divide(problem().m, policy.block_m * policy.cluster_m));
-    tiles_n_ = static_cast<int>(ceiling_divide(problem().n, policy.block_n * policy.cluster_n));
-    steps_ = static_cast<int>(ceiling_divide(problem().k, policy.block_k));
+    tiles_ = Tiles(problem().m, problem().n, problem().k);
   }
   COSMATI_DEVICE int rest() const { return index_ - launch_.first_block[number_]; }
   COSMATI_DEVICE StepRange steps_of(int part) const {
-    StepRange const steps =
-        splits_k ? part_of_steps(steps_, part, problem().schedule.splits) : StepRange{0, steps_};
-    return {steps.first + place_.k, steps.last};
+    return tiles_.steps_of(part, problem().schedule.splits, place_);
   }
 
   Launch const& launch_;
   ClusterPlace place_;
-  int index_, number_ = 0, tiles_m_ = 1, tiles_n_ = 1, steps_ = 0;
+  Tiles tiles_;
+  int index_, number_ = 0;
 };
 
 }  // namespace cosmati

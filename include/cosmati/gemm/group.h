@@ -77,13 +77,9 @@ class GroupScheduler {
     return {place_.k, static_cast<int>(ceiling_divide(problem().k, policy.block_k))};
   }
   COSMATI_DEVICE TileOfWork work() const {
-    auto const tiles = [](Index extent, int block) {
-      return static_cast<int>(ceiling_divide(extent, block));
-    };
-    int const tiles_m = tiles(problem().m, policy.block_m * policy.cluster_m);
-    int const tiles_n = tiles(problem().n, policy.block_n * policy.cluster_n);
-    TileIndex const tile = raster_tile(policy.raster, policy.raster_width, tiles_m, tiles_n, index_ - first_);
-    return {{tile.m * policy.cluster_m + place_.m, tile.n * policy.cluster_n + place_.n}, 0, 0, 0, steps()};
+    TileIndex const tile =
+        ClusterTiles<policy>(problem().m, problem().n, problem().k).tile(index_ - first_, place_);
+    return {tile, 0, 0, 0, steps()};
   }
   template <class Sums, class Team>
   COSMATI_DEVICE bool combine(Sums&, ScheduleArguments const&, TileOfWork const&, Team const&) const {

@@ -22,43 +22,68 @@ struct ClusterPlace {
   int m, n, k;
 };
 
-// The product of the numbers of tiles, matrices and parts of a launch is below 2^31. Usage: for
+// The tiles of a product, where those of a cluster count as one, and its steps of k.
+template <GemmPolicy policy>
+struct ClusterTiles {
+  static constexpr bool adds_parts = policy.partition == Partition::split_k;
+  static constexpr bool splits_k = adds_parts || policy.partition == Partition::split_k_parallel;
+  int m = 1, n = 1, steps = 0;
+
+  ClusterTiles() = default;
+  COSMATI_DEVICE ClusterTiles(Index m, Index n, Index k)
+      : m(static_cast<int>(ceiling_divide(m, policy.block_m * policy.cluster_m))),
+        n(static_cast<int>(ceiling_divide(n, policy.block_n * policy.cluster_n))),
+        steps(static_cast<int>(ceiling_divide(k, policy.block_k))) {}
+
+  COSMATI_DEVICE int count() const { return m * n; }
+  // The tile of the block at `place` of the cluster that has the number `at` in raster order.
+  COSMATI_DEVICE TileIndex tile(int at, ClusterPlace place) const {
+    TileIndex const tile = raster_tile(policy.raster, policy.raster_width, m, n, at);
+    return {tile.m * policy.cluster_m + place.m, tile.n * policy.cluster_n + place.n};
+  }
+  // The steps of part `part` of `parts` that the block at `place` computes.
+  COSMATI_DEVICE StepRange steps_of(int part, int parts, ClusterPlace place) const {
+    StepRange const all =
+        splits_k ? part_of_steps(steps, part, parts) : StepRange{0, steps};  // of the cluster
+    return {all.first + place.k, all.last};
+  }
+};
+
+// The tiles of a product or a batch of products. StreamScheduler (stream-K), GroupScheduler (grouped
+// products) and PhaseScheduler (strided data gradients) have the same functions over other sets of tiles. The
+// product of the numbers of tiles, matrices and parts of a launch is below 2^31. Usage: for
 // (TileScheduler<policy> scheduler(...); scheduler.more(); scheduler.advance()) ... scheduler.work() ...
 template <GemmPolicy policy>
 class TileScheduler {
+  using Tiles = ClusterTiles<policy>;
   static constexpr int cluster = policy.cluster();
-  static constexpr bool adds_parts = policy.partition == Partition::split_k;
-  static constexpr bool splits_k = adds_parts || policy.partition == Partition::split_k_parallel;
 
  public:
   COSMATI_DEVICE TileScheduler(Index m, Index n, Index k, ScheduleArguments const& schedule,
                                ClusterPlace place)
-      : tiles_m_(static_cast<int>(ceiling_divide(m, policy.block_m * policy.cluster_m))),
-        tiles_n_(static_cast<int>(ceiling_divide(n, policy.block_n * policy.cluster_n))),
-        steps_(static_cast<int>(ceiling_divide(k, policy.block_k))),
-        splits_(splits_k ? schedule.splits : 1),
+      : tiles_(m, n, k),
+        splits_(Tiles::splits_k ? schedule.splits : 1),
         place_(place),
         first_batch_(schedule.first_batch),
         index_(arch::block_x() / cluster),
-        last_(static_cast<int>(schedule.batch) * splits_ * tiles_m_ * tiles_n_) {}
+        last_(static_cast<int>(schedule.batch) * splits_ * tiles_.count()) {}
 
   COSMATI_DEVICE bool more() const { return index_ < last_; }
   COSMATI_DEVICE bool is_last() const { return index_ + arch::grid_x() / cluster >= last_; }
   COSMATI_DEVICE void advance() { index_ += arch::grid_x() / cluster; }
 
   COSMATI_DEVICE StepRange steps() const {
-    return steps_of(splits_k ? index_ / (tiles_m_ * tiles_n_) % splits_ : 0);
+    return tiles_.steps_of(Tiles::splits_k ? index_ / tiles_.count() % splits_ : 0, splits_, place_);
   }
 
   COSMATI_DEVICE TileOfWork work() const {
-    int const tiles = tiles_m_ * tiles_n_;
+    int const tiles = tiles_.count();
     int const matrix = last_ == tiles ? 0 : index_ / (tiles * splits_);
     int const rest = index_ - matrix * tiles * splits_;
-    int const part = splits_k ? rest / tiles : 0, at = rest - part * tiles;
-    TileIndex tile = raster_tile(policy.raster, policy.raster_width, tiles_m_, tiles_n_, at);
-    tile = {tile.m * policy.cluster_m + place_.m, tile.n * policy.cluster_n + place_.n};
-    int const number = (matrix * tiles_n_ * policy.cluster_n + tile.n) * tiles_m_ * policy.cluster_m + tile.m;
-    return {tile, first_batch_ + matrix, number, part, steps_of(part)};
+    int const part = Tiles::splits_k ? rest / tiles : 0;
+    TileIndex const tile = tiles_.tile(rest - part * tiles, place_);
+    int const number = (matrix * tiles_.n * policy.cluster_n + tile.n) * tiles_.m * policy.cluster_m + tile.m;
+    return {tile, first_batch_ + matrix, number, part, tiles_.steps_of(part, splits_, place_)};
   }
 
   // Returns true in the team that continues with the tile's total in `sums`: all of it, or with cluster_k a
@@ -66,18 +91,13 @@ class TileScheduler {
   template <class Sums, class Team>
   COSMATI_DEVICE bool combine(Sums& sums, ScheduleArguments const& schedule, TileOfWork const& work,
                               Team const& team) const {
-    if constexpr (!adds_parts) return true;
+    if constexpr (!Tiles::adds_parts) return true;
     return combine_parts(sums, schedule, Index{work.number} * policy.cluster_k + place_.k, work.part, team);
   }
 
  private:
-  COSMATI_DEVICE StepRange steps_of(int part) const {
-    StepRange const steps =
-        splits_k ? part_of_steps(steps_, part, splits_) : StepRange{0, steps_};  // of the cluster
-    return {steps.first + place_.k, steps.last};
-  }
-
-  int tiles_m_, tiles_n_, steps_, splits_;
+  Tiles tiles_;
+  int splits_;
   ClusterPlace place_;
   Index first_batch_;
   int index_, last_;

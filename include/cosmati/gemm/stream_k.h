@@ -20,14 +20,12 @@ class StreamScheduler {
  public:
   COSMATI_DEVICE StreamScheduler(Index m, Index n, Index k, ScheduleArguments const& schedule,
                                  ClusterPlace place)
-      : tiles_m_(static_cast<int>(ceiling_divide(m, policy.block_m * policy.cluster_m))),
-        tiles_n_(static_cast<int>(ceiling_divide(n, policy.block_n * policy.cluster_n))),
-        steps_(static_cast<int>(ceiling_divide(k, policy.block_k))),
+      : tiles_(m, n, k),
         place_(place),
         first_batch_(schedule.first_batch),
-        last_(static_cast<int>(schedule.batch) * tiles_m_ * tiles_n_) {
-    int const streamed = steps_ > 0 ? schedule.streamed : 0;
-    line_ = streamed * steps_;
+        last_(static_cast<int>(schedule.batch) * tiles_.count()) {
+    int const streamed = tiles_.steps > 0 ? schedule.streamed : 0;
+    line_ = streamed * tiles_.steps;
     range_ = part_of_steps(line_, own(), clusters());
     index_ = streamed + own();
   }
@@ -45,17 +43,14 @@ class StreamScheduler {
   }
 
   COSMATI_DEVICE StepRange steps() const {
-    return is_streaming() ? last_piece(range_, steps_).steps : StepRange{0, steps_};
+    return is_streaming() ? last_piece(range_, tiles_.steps).steps : StepRange{0, tiles_.steps};
   }
 
   COSMATI_DEVICE TileOfWork work() const {
-    int const tiles = tiles_m_ * tiles_n_;
-    int const number = is_streaming() ? last_piece(range_, steps_).tile : index_;
+    int const tiles = tiles_.count();
+    int const number = is_streaming() ? last_piece(range_, tiles_.steps).tile : index_;
     int const matrix = last_ == tiles ? 0 : number / tiles;
-    TileIndex tile =
-        raster_tile(policy.raster, policy.raster_width, tiles_m_, tiles_n_, number - matrix * tiles);
-    tile = {tile.m * policy.cluster_m + place_.m, tile.n * policy.cluster_n + place_.n};
-    return {tile, first_batch_ + matrix, number, 0, steps()};
+    return {tiles_.tile(number - matrix * tiles, place_), first_batch_ + matrix, number, 0, steps()};
   }
 
   // Returns true in the team that continues with the tile's total in `sums`.
@@ -66,12 +61,12 @@ class StreamScheduler {
     if (!is_streaming()) return true;
     Index const slots =
         Index{place_.n * policy.cluster_m + place_.m} * clusters();  // (block of cluster, cluster)
-    if (work.steps.last < steps_) {
+    if (work.steps.last < tiles_.steps) {
       Partial::publish(sums, schedule, slots + own(), team);
       return false;
     }
     if (work.steps.first > 0) {
-      int const from = part_with_step(line_, clusters(), work.number * steps_);
+      int const from = part_with_step(line_, clusters(), work.number * tiles_.steps);
       Partial::add(sums, schedule, slots + from, own() - from, team);
     }
     return true;
@@ -83,7 +78,7 @@ class StreamScheduler {
   COSMATI_DEVICE static int length(StepRange steps) { return steps.last - steps.first; }
   COSMATI_DEVICE bool is_streaming() const { return range_.first < range_.last; }
 
-  int tiles_m_, tiles_n_, steps_;
+  ClusterTiles<policy> tiles_;
   ClusterPlace place_;
   Index first_batch_;
   int last_;         // end of the tiles of all matrices; the following members concern streamed tiles
