@@ -160,7 +160,7 @@ void check_accumulator(TypeChoice const& types, DataType a, DataType b, bool hal
                                           name_of(b) + " are multiplied exactly and summed in " +
                                           name_of(actual) + "; valid values: " + name_of(actual) +
                                           ", and tf32 for f32 data" +
-                                          (halves ? ", as are bf16x3, bf16x6 and bf16x9" : ""));
+                                          (halves ? ", as are bf16x3, bf16x6, bf16x9 and tf32x3" : ""));
 }
 
 Layout reordered(Layout const& layout, std::vector<int> const& order) {

@@ -173,8 +173,8 @@ SharedOption const type_options[] = {
      [](Options& options, Common& common) {
        options.text(
            "--compute", common.types.compute, "TYPE",
-           "tf32: round f32 factors to TF32 before multiplying; for gemm, bf16x3, bf16x6 or bf16x9: permit "
-           "3, 6 or 9 products of bf16 pieces instead of one of f32");
+           "tf32: round f32 factors to TF32 before multiplying; for gemm, bf16x3, bf16x6, bf16x9 or tf32x3: "
+           "permit 3, 6 or 9 products of bf16 pieces, or 3 of tf32 pieces, instead of one of f32");
      }},
     {"--compute", "train lenet5|train dcgan", nullptr, "",
      [](Options& options, Common& common) {

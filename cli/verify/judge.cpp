@@ -239,12 +239,15 @@ double relative_bound(Task& task, Backend backend, HardData hard) {
     if (DataType const type = slot.description.type;
         slot.role == Role::input && (type == DataType::e4m3 || type == DataType::e5m2))
       eight_bits = backend == Backend::cuda;
-  // The largest error of the products of bf16 pieces, by which a GPU may compute products of f32.
+  // The largest error of the products of pieces, by which a GPU may compute products of f32.
   double const of_products = on_gpu(backend) ? largest_product_error(task.notes.compute) : 0;
   double const of_one_sum = hard != HardData::none ? 0x1p-9 : 0x1p-11 / std::sqrt(std::max(1.0, terms / 128));
   double const lost = eight_bits ? of_one_sum : 0;
-  return (std::min(terms + 4, 6 * std::sqrt(terms) + 4) + functions) * unit_of_sums(task) + lost +
-         of_products;
+  // Tensor cores truncate every sum of 8 products of tf32 pieces, by half a unit on average.
+  double const truncated = of_products > 0 && task.notes.compute == ComputeMode::tf32x3 ? terms / 16 : 0;
+  return (std::max(std::min(terms + 4, 6 * std::sqrt(terms) + 4), truncated) + functions) *
+             unit_of_sums(task) +
+         lost + of_products;
 }
 
 // The largest number of the accumulator type of a task.
@@ -258,7 +261,7 @@ double overflow_of(Task& task) {
   return std::numeric_limits<float>::max();
 }
 
-// Processors treat subnormal factors and sums of bf16 products as 0. bf16 pieces of f32 factors below 2^-110
+// Processors treat subnormal factors and sums of bf16 products as 0. Pieces of f32 factors below 2^-110
 // lose what is below 2^-133.
 double flushed_by(Task& task, double largest_input) {
   bool const flushes =

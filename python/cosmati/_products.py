@@ -25,7 +25,8 @@ def gemm(a, b, c=None, *, alpha=1.0, beta=0.0, epilogue=None, out=None, accumula
         accumulator: "f16" allows sums in float16, of float16 inputs; None or "f32": sums are in float32, in float64 if an
             input is float64, in int32 of integers.
         compute: "tf32" allows products of float32 to be rounded to TF32, on GPUs; "bf16x3", "bf16x6" and "bf16x9" allow
-            each to be computed by three, six or nine products of bfloat16 on tensor cores; None or "f32" does not.
+            each to be computed by three, six or nine products of bfloat16 on tensor cores, "tf32x3" by three of
+            TF32; None or "f32" does not.
 
     Returns:
         `out`, or a new array: of the type of a, but int32 of 8-bit integers and float32 of 8-bit floats.

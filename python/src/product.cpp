@@ -79,9 +79,12 @@ Object describe_product(Call& call, PyObject* const* given) {
     } else if (std::strncmp(text_of(given[8]), "bf16x", 5) == 0 && std::strlen(text_of(given[8])) == 6 &&
                std::strchr("369", text_of(given[8])[5]) != nullptr) {
       problem.bf16_products = text_of(given[8])[5] - '0';
+    } else if (std::strcmp(text_of(given[8]), "tf32x3") == 0) {
+      problem.tf32_products = 3;
     } else if (std::strcmp(text_of(given[8]), "f32") != 0) {
-      raise(PyExc_ValueError, "gemm: compute = '" + std::string(text_of(given[8])) +
-                                  "'; valid values: None, 'f32', 'tf32', 'bf16x3', 'bf16x6', 'bf16x9'");
+      raise(PyExc_ValueError,
+            "gemm: compute = '" + std::string(text_of(given[8])) +
+                "'; valid values: None, 'f32', 'tf32', 'bf16x3', 'bf16x6', 'bf16x9', 'tf32x3'");
     }
   }
   if (given[7] != Py_None) {  // accumulator

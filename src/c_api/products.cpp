@@ -28,12 +28,18 @@ TensorDescription batched(TensorDescription const& matrix, Index batch) {
   return result;
 }
 
-ComputeMode compute_of(char const* operation, int32_t products) {
+ComputeMode compute_of(char const* operation, cosmati_gemm const& gemm) {
+  if (gemm.bf16_products != 0 && gemm.tf32_products != 0)
+    c_api::refuse(std::string(operation) + ": only one of bf16_products and tf32_products can be set");
+  bool const in_tf32 = gemm.tf32_products != 0;
+  int32_t const products = in_tf32 ? gemm.tf32_products : gemm.bf16_products;
   if (products == 0) return ComputeMode::exact;
   for (int i = 1; i < compute_mode_count; ++i)
-    if (auto const mode = static_cast<ComputeMode>(i); products_of(mode) == products) return mode;
-  c_api::refuse(std::string(operation) + ": bf16_products is " + std::to_string(products) +
-                "; valid values: 0, 3, 6, 9");
+    if (auto const mode = static_cast<ComputeMode>(i);
+        products_of(mode) == products && (piece_type(mode) == DataType::tf32) == in_tf32)
+      return mode;
+  c_api::refuse(std::string(operation) + (in_tf32 ? ": tf32_products is " : ": bf16_products is ") +
+                std::to_string(products) + "; valid values: " + (in_tf32 ? "0, 3" : "0, 3, 6, 9"));
 }
 
 // The tensor names of a transposed convolution, which is the data gradient with x and y exchanged.
@@ -59,7 +65,7 @@ GemmProblem c_api::gemm_of(char const* operation, cosmati_gemm const& gemm) {
   for (TensorDescription& store : problem.epilogue.stores) store = batched(store, 1);
   if (gemm.accumulate_in_f16 != 0) problem.accumulator = DataType::f16;
   problem.by_pointers = gemm.by_pointers != 0;
-  problem.compute = compute_of(operation, gemm.bf16_products);
+  problem.compute = compute_of(operation, gemm);
   return problem;
 }
 

@@ -11,6 +11,7 @@ template <>
 std::vector<Candidate<GemmProblem>> gpu_list<GemmProblem>(Backend backend) {
   std::vector<Candidate<GemmProblem>> list = plan::gemm_candidates(backend);
   list.push_back(plan::bf16_products_candidate());
+  list.push_back(plan::tf32_products_candidate());
   return list;
 }
 

@@ -157,7 +157,11 @@ static void test_bf16_products(cosmati_handle_t handle) {
   gemm.d = cosmati_matrix(COSMATI_F32, M, N, N, 1);
   gemm.bf16_products = 4;
   REFUSED(cosmati_gemm_problem(&gemm, &problem), COSMATI_BAD_REQUEST, "bf16_products is 4|0, 3, 6, 9");
+  gemm.bf16_products = 0, gemm.tf32_products = 6;
+  REFUSED(cosmati_gemm_problem(&gemm, &problem), COSMATI_BAD_REQUEST, "tf32_products is 6|0, 3");
   gemm.bf16_products = 6;
+  REFUSED(cosmati_gemm_problem(&gemm, &problem), COSMATI_BAD_REQUEST, "bf16_products|tf32_products|only one");
+  gemm.tf32_products = 0;
   OK(cosmati_gemm_problem(&gemm, &problem));
   RUN(handle, problem, arguments);
   for (int m = 0; m < M; ++m)

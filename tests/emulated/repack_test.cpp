@@ -97,8 +97,17 @@ TEST(Repack, AcceptsNonContiguousColumns) {
   expect_repacked<1, 1, true>({19, 40, 1, 3, 2}, false);
 }
 
-double value(unsigned piece) { return FactorPieces::widen(piece); }
-double sum(FactorPieces const& x) { return value(x.p0) + value(x.p1) + value(x.p2); }
+using Bf16Pieces = FactorPieces<2>;
+using Tf32Pieces = FactorPieces<4>;
+
+template <int bytes>
+double value(unsigned piece) {
+  return FactorPieces<bytes>::widen(piece);
+}
+template <int bytes>
+double sum(FactorPieces<bytes> const& x) {
+  return value<bytes>(x.p0) + value<bytes>(x.p1) + value<bytes>(x.p2);
+}
 
 // Bits that are spread over all exponents, so that every mantissa and remainder occurs.
 float number(std::mt19937& random, int low, int high) {
@@ -111,16 +120,23 @@ TEST(FactorPieces, AddUpToTheFactor) {
   std::mt19937 random(1);
   for (int i = 0; i < 200000; ++i) {
     float const x = number(random, -110, 127);
-    FactorPieces const pieces(x);
+    Bf16Pieces const pieces(x);
     ASSERT_EQ(sum(pieces), x);
     ASSERT_EQ(pieces.finite, pieces.p0);
-    ASSERT_LE(std::fabs(value(pieces.p1)), 0x1.02p-8 * std::fabs(x)) << x;
-    ASSERT_LE(std::fabs(value(pieces.p2)), 0x1.02p-16 * std::fabs(x)) << x;
+    ASSERT_LE(std::fabs(value<2>(pieces.p1)), 0x1.02p-8 * std::fabs(x)) << x;
+    ASSERT_LE(std::fabs(value<2>(pieces.p2)), 0x1.02p-16 * std::fabs(x)) << x;
+    Tf32Pieces const two(x);
+    ASSERT_LE(std::fabs(sum(two) - x), 0x1p-23 * std::fabs(x)) << x;
+    ASSERT_EQ(two.finite, two.p0);
+    ASSERT_EQ((two.p0 | two.p1) & 0x1fffu, 0u) << "tensor cores ignore these bits";
+    ASSERT_LE(std::fabs(value<4>(two.p1)), 0x1p-11 * std::fabs(x)) << x;
   }
-  for (int i = 0; i < 200000; ++i) {  // below, to within half of the smallest bf16
+  for (int i = 0; i < 200000; ++i) {  // below, to within half of the smallest bf16 or tf32
     float const x = number(random, -149, -111);
-    ASSERT_LE(std::fabs(sum(FactorPieces(x)) - x), 0x1p-134) << x;
-    ASSERT_NE(value(FactorPieces(x).p0), 0) << "times infinity it would be NaN";
+    ASSERT_LE(std::fabs(sum(Bf16Pieces(x)) - x), 0x1p-134) << x;
+    ASSERT_LE(std::fabs(sum(Tf32Pieces(x)) - x), 0x1p-134) << x;
+    ASSERT_NE(value<2>(Bf16Pieces(x).p0), 0) << "times infinity it would be NaN";
+    ASSERT_NE(value<4>(Tf32Pieces(x).p0), 0) << "times infinity it would be NaN";
   }
 }
 
@@ -128,22 +144,46 @@ TEST(FactorPieces, OfTheLargestNumbersAreFinite) {
   float const largest = std::numeric_limits<float>::max();
   for (float x = largest; x > 0x1.fcp+127f; x = std::nextafter(x, 0.0f) * (1 - 0x1p-16f))
     for (float const signed_x : {x, -x}) {
-      FactorPieces const pieces(signed_x);
-      ASSERT_TRUE(std::isfinite(value(pieces.p0)));
+      Bf16Pieces const pieces(signed_x);
+      ASSERT_TRUE(std::isfinite(value<2>(pieces.p0)));
       ASSERT_EQ(sum(pieces), signed_x);
+      Tf32Pieces const two(signed_x);
+      ASSERT_TRUE(std::isfinite(value<4>(two.p0)));
+      ASSERT_LE(std::fabs(sum(two) - signed_x), 0x1p-22 * x);
     }
 }
 
-TEST(FactorPieces, OfNonFiniteNumbersAreOnlyInTheFirst) {
+template <int bytes>
+void expect_non_finite_only_in_the_first() {
   for (float const x : {INFINITY, -INFINITY, NAN, -NAN}) {
-    FactorPieces const pieces(x);
-    EXPECT_TRUE(std::isnan(x) ? std::isnan(value(pieces.p0)) : value(pieces.p0) == x);
+    FactorPieces<bytes> const pieces(x);
+    EXPECT_TRUE(std::isnan(x) ? std::isnan(value<bytes>(pieces.p0)) : value<bytes>(pieces.p0) == x);
     EXPECT_EQ(pieces.p1, 0u);
     EXPECT_EQ(pieces.p2, 0u);
     EXPECT_EQ(pieces.finite, 0u);
   }
-  EXPECT_EQ(FactorPieces(0.0f).p0, 0u);
-  EXPECT_EQ(FactorPieces(-0.0f).p0, 0x8000u);
+  EXPECT_EQ(FactorPieces<bytes>(0.0f).p0, 0u);
+  EXPECT_EQ(FactorPieces<bytes>(-0.0f).p0, bytes == 2 ? 0x8000u : 0x80000000u);
+}
+
+TEST(FactorPieces, OfNonFiniteNumbersAreOnlyInTheFirst) {
+  expect_non_finite_only_in_the_first<2>();
+  expect_non_finite_only_in_the_first<4>();
+}
+
+// x * y by the pairs of a mode, without pair `left_out`.
+template <int bytes>
+double product(ComputeMode mode, float x, float y, int left_out) {
+  FactorPieces<bytes> const a(x), b(y);
+  double result = 0;
+  for (int pair = 0; pair < products_of(mode); ++pair) {
+    auto const [of_a, of_b] = piece_pair(products_of(mode), pair);
+    if (pair != left_out) result += value<bytes>(a.get(of_a)) * value<bytes>(b.get(of_b));
+  }
+  return result;
+}
+double product_of(ComputeMode mode, float x, float y, int left_out = -1) {
+  return mode == ComputeMode::tf32x3 ? product<4>(mode, x, y, left_out) : product<2>(mode, x, y, left_out);
 }
 
 // The largest error of a product relative to the product, without pair `left_out`.
@@ -152,20 +192,14 @@ double largest_error(ComputeMode mode, int left_out) {
   double largest = 0;
   for (int i = 0; i < 100000; ++i) {
     float const x = number(random, -1, 1), y = number(random, -1, 1);
-    FactorPieces const a(x), b(y);
-    double product = 0;
-    for (int pair = 0; pair < products_of(mode); ++pair) {
-      auto const [of_a, of_b] = piece_pair(products_of(mode), pair);
-      if (pair != left_out) product += value(a.get(of_a)) * value(b.get(of_b));
-    }
     double const exact = static_cast<double>(x) * y;
-    largest = std::max(largest, std::fabs(product - exact) / std::fabs(exact));
+    largest = std::max(largest, std::fabs(product_of(mode, x, y, left_out) - exact) / std::fabs(exact));
   }
   return largest;
 }
 
 TEST(FactorPieces, ProductsKeepTheStatedErrorAndNoneCanBeLeftOut) {
-  for (ComputeMode const mode : {ComputeMode::bf16x3, ComputeMode::bf16x6}) {
+  for (ComputeMode const mode : {ComputeMode::bf16x3, ComputeMode::bf16x6, ComputeMode::tf32x3}) {
     double const stated = largest_product_error(mode);
     EXPECT_LE(largest_error(mode, -1), stated) << name_of(mode);
     EXPECT_GE(largest_error(mode, -1), 0.3 * stated) << name_of(mode);
@@ -178,19 +212,13 @@ TEST(FactorPieces, ProductsKeepTheStatedErrorAndNoneCanBeLeftOut) {
 
 TEST(FactorPieces, ProductsHaveTheStatedDeviation) {
   std::mt19937 random(3);
-  for (ComputeMode const mode : {ComputeMode::bf16x3, ComputeMode::bf16x6}) {
+  for (ComputeMode const mode : {ComputeMode::bf16x3, ComputeMode::bf16x6, ComputeMode::tf32x3}) {
     double errors = 0;
     int const count = 100000;
     for (int i = 0; i < count; ++i) {  // mantissas that are distributed logarithmically
       std::uniform_real_distribution<float> exponent(0, 1);
       float const x = std::exp2(exponent(random)), y = std::exp2(exponent(random));
-      FactorPieces const a(x), b(y);
-      double product = 0;
-      for (int pair = 0; pair < products_of(mode); ++pair) {
-        auto const [of_a, of_b] = piece_pair(products_of(mode), pair);
-        product += value(a.get(of_a)) * value(b.get(of_b));
-      }
-      errors += std::pow(product / (static_cast<double>(x) * y) - 1, 2);
+      errors += std::pow(product_of(mode, x, y) / (static_cast<double>(x) * y) - 1, 2);
     }
     EXPECT_NEAR(std::sqrt(errors / count) / expected_product_error(mode), 1, 0.05) << name_of(mode);
   }
@@ -200,9 +228,11 @@ struct SplitCase {
   Index outer, depth, batch, gap;
 };
 
-template <int products, bool is_b, int width, bool transposed>
+template <int products, int bytes, bool is_b, int width, bool transposed>
 void expect_segments(SplitCase const& c) {
-  constexpr PiecesPolicy policy{.products = products, .is_b = is_b, .width = width, .transposed = transposed};
+  constexpr PiecesPolicy policy{
+      .products = products, .piece_bytes = bytes, .is_b = is_b, .width = width, .transposed = transposed};
+  using Bits = typename SplitOperand<policy>::Bits;
   auto const up = [](Index n, Index to) { return (n + to - 1) / to * to; };
   Index const line = transposed ? c.outer : c.depth, lines = transposed ? c.depth : c.outer;
   Index const stride = up(line + c.gap, width), matrix = stride * lines;
@@ -222,7 +252,7 @@ void expect_segments(SplitCase const& c) {
   params.segment = up(c.depth, PieceTile::run);
   params.pitch = products * params.segment;
   params.matrix_pitch = params.pitch * c.outer;
-  std::vector<unsigned short> to(static_cast<std::size_t>(params.matrix_pitch * c.batch + 8), 0xabab);
+  std::vector<Bits> to(static_cast<std::size_t>(params.matrix_pitch * c.batch + 8), 0xabab);
   params.to = to.data();
   auto const tiles = [](Index extent, int tile) { return static_cast<int>((extent + tile - 1) / tile); };
   using Shared = typename SplitOperand<policy>::SharedStorage;
@@ -239,27 +269,29 @@ void expect_segments(SplitCase const& c) {
           PiecePair const pair = piece_pair(products, s);
           float const x =
               k < c.depth ? first[b * matrix + (transposed ? k * stride + i : i * stride + k)] : 0;
-          unsigned const expected = FactorPieces(x).get(is_b ? pair.b : pair.a);
+          unsigned const expected = FactorPieces<bytes>(x).get(is_b ? pair.b : pair.a);
           wrong += to[static_cast<std::size_t>(b * params.matrix_pitch + i * params.pitch +
                                                s * params.segment + k)] != expected;
         }
   for (std::size_t i = 0; i < 8; ++i) wrong += to[to.size() - 1 - i] != 0xabab;
-  EXPECT_EQ(wrong, 0) << c.outer << 'x' << c.depth << 'x' << c.batch << ", " << products << " products, "
-                      << (is_b ? 'b' : 'a') << ", width " << width << (transposed ? ", transposed" : "");
+  EXPECT_EQ(wrong, 0) << c.outer << 'x' << c.depth << 'x' << c.batch << ", " << products << " products of "
+                      << bytes << " bytes, " << (is_b ? 'b' : 'a') << ", width " << width
+                      << (transposed ? ", transposed" : "");
 }
 
-template <int products, bool is_b>
+template <int products, int bytes, bool is_b>
 void expect_all_segments() {
   for (SplitCase const& c : {SplitCase{1, 1, 1, 0}, {32, 64, 1, 0}, {33, 67, 2, 5}, {70, 9, 1, 3}}) {
-    expect_segments<products, is_b, 1, false>(c), expect_segments<products, is_b, 4, false>(c);
-    expect_segments<products, is_b, 1, true>(c), expect_segments<products, is_b, 4, true>(c);
+    expect_segments<products, bytes, is_b, 1, false>(c), expect_segments<products, bytes, is_b, 4, false>(c);
+    expect_segments<products, bytes, is_b, 1, true>(c), expect_segments<products, bytes, is_b, 4, true>(c);
   }
 }
 
 TEST(Pieces, LieInSegmentsOfK) {
-  expect_all_segments<3, false>(), expect_all_segments<3, true>();
-  expect_all_segments<6, false>(), expect_all_segments<6, true>();
-  expect_all_segments<9, false>(), expect_all_segments<9, true>();
+  expect_all_segments<3, 2, false>(), expect_all_segments<3, 2, true>();
+  expect_all_segments<6, 2, false>(), expect_all_segments<6, 2, true>();
+  expect_all_segments<9, 2, false>(), expect_all_segments<9, 2, true>();
+  expect_all_segments<3, 4, false>(), expect_all_segments<3, 4, true>();
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// Products of bf16 pieces as plans: only on request, where they are predicted to be faster and their error is
-// permitted; their results in the emulator against the stated error.
+// Products of bf16 and tf32 pieces as plans: only on request, where they are predicted to be faster and their
+// error is permitted; their results in the emulator against the stated error.
 #include "src/plan/gemm/pieces.h"
 
 #include <gtest/gtest.h>
@@ -25,10 +25,14 @@ GemmProblem by_pieces(ComputeMode mode, Index m, Index n, Index k, std::string c
   return problem;
 }
 
-Considered const& entry_of(Plan<GemmProblem> const& plan) {
+char const* kernel_of(ComputeMode mode) {
+  return mode == ComputeMode::tf32x3 ? "tf32_products" : "bf16_products";
+}
+
+Considered const& entry_of(Plan<GemmProblem> const& plan, std::string const& kernel = "bf16_products") {
   for (Considered const& entry : plan.considered)
-    if (entry.kernel == "bf16_products") return entry;
-  throw std::runtime_error("no kernel bf16_products");
+    if (entry.kernel == kernel) return entry;
+  throw std::runtime_error("no kernel " + kernel);
 }
 
 TEST(Bf16Products, OnlyOnRequest) {
@@ -99,7 +103,7 @@ struct Errors {
 };
 Errors errors_of(GemmProblem const& problem, char const* multiply) {
   PlanOptions options;
-  options.kernel = "bf16_products";
+  options.kernel = kernel_of(problem.compute);
   options.policy = PolicyRequest(std::string("multiply=") + multiply);
   auto const plan = make_plan(problem, this_device(Backend::emulator), options);
   std::mt19937 bits(5);
@@ -156,15 +160,41 @@ TEST(Bf16Products, HaveTheStatedDeviation) {
   EXPECT_LT(measured, 1.3 * stated);
 }
 
+TEST(Tf32Products, OnlyOnRequestAndByMmaSync) {
+  GemmProblem const problem = by_pieces(ComputeMode::tf32x3, 4096, 4096, 4096, "tn");
+  auto const a100 = make_plan(problem, gpu_device("a100"));
+  EXPECT_EQ(a100.kernel, "tf32_products");
+  EXPECT_EQ(a100.recipe.policy.multiply, Multiply::mma);
+  EXPECT_NE(entry_of(a100).refusal.find("only on request"), std::string::npos);
+  auto const exact = make_plan(by_pieces(ComputeMode::exact, 4096, 4096, 4096, "tn"), gpu_device("a100"));
+  EXPECT_NE(entry_of(exact, "tf32_products").refusal.find("only on request"), std::string::npos);
+  EXPECT_NE(exact.kernel, "tf32_products");
+  EXPECT_FALSE(entry_of(make_plan(problem, gpu_device("t4")), "tf32_products").refusal.empty());
+  // 0.31 * 2^-22 of the products and 0.45 / 4 units for each of k / 8 truncated sums.
+  EXPECT_NEAR(entry_of(a100, "tf32_products").expected_error, 6.9e-6, 0.4e-6);
+}
+
+TEST(Tf32Products, KeepTheirBound) {
+  for (Index const k : {Index{1}, Index{7}, Index{24}}) {
+    GemmProblem const problem = by_pieces(ComputeMode::tf32x3, 33, 40, k, "nt");
+    EXPECT_LE(errors_of(problem, "mma").largest, bound(ComputeMode::tf32x3, k)) << k;
+    EXPECT_GT(errors_of(by_pieces(ComputeMode::bf16x3, 33, 40, k, "nt"), "mma").largest,
+              bound(ComputeMode::tf32x3, k))
+        << "three products of bf16 pass as three of tf32";
+  }
+}
+
 TEST(Bf16Products, SplitBothOperandsFirst) {
   auto const plan = make_plan(by_pieces(ComputeMode::bf16x6, 4096, 4096, 4096, "nn"), gpu_device("h200"));
   auto const program = plan::program_of(plan);
   ASSERT_EQ(program.kernels.size(), 3u);
   EXPECT_EQ(program.kernels[0].entry, "pieces_kernel");
-  EXPECT_EQ(program.kernels[0].traits,
-            "cosmati::PiecesPolicy{.products = 6, .is_b = false, .width = 4, .transposed = true}");
-  EXPECT_EQ(program.kernels[1].traits,
-            "cosmati::PiecesPolicy{.products = 6, .is_b = true, .width = 4, .transposed = false}");
+  EXPECT_EQ(
+      program.kernels[0].traits,
+      "cosmati::PiecesPolicy{.products = 6, .piece_bytes = 2, .is_b = false, .width = 4, .transposed = true}");
+  EXPECT_EQ(
+      program.kernels[1].traits,
+      "cosmati::PiecesPolicy{.products = 6, .piece_bytes = 2, .is_b = true, .width = 4, .transposed = false}");
   EXPECT_EQ(program.main, 2u);
   EXPECT_NE(program.kernels[2].traits.find(".promotes = true"), std::string::npos);
   EXPECT_EQ(program.workspace.bytes, plan.workspace_bytes);

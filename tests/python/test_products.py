@@ -122,7 +122,7 @@ def test_errors():
     refused(ValueError, "read-only", call=lambda: cosmati.gemm(a, a, out=frozen))
     refused(ValueError, "before", "read-only", call=lambda: cosmati.gemm(a, a, epilogue="store(before, acc); acc", before=frozen))
     refused(ValueError, "1 dimensions", call=lambda: cosmati.gemm(a[0], a))
-    for mode in ("bf16x3", "bf16x6", "bf16x9"):
+    for mode in ("bf16x3", "bf16x6", "bf16x9", "tf32x3"):
         assert (cosmati.gemm(a, a, compute=mode) == a @ a).all()
     refused(ValueError, "bf16x6 splits factors of f32", call=lambda: cosmati.gemm(a.astype(np.float64), a, compute="bf16x6"))
     refused(ValueError, "bf16x7", "'bf16x9'", call=lambda: cosmati.gemm(a, a, compute="bf16x7"))

@@ -1,6 +1,6 @@
 // Copies an operand into a layout that TMA and wgmma support: contiguous rows that begin at multiples of 16
 // bytes, transposed if it must be K-major. Its cost is memory bandwidth: every element is read once and
-// written once. Splits an f32 operand into bf16 pieces, one segment of k for each product, so that one
+// written once. Splits an f32 operand into pieces, one segment of k for each product, so that one
 // product of bf16 matrices with a longer k computes the sum of all products of pieces.
 #pragma once
 #include "cosmati/arch/arithmetic.h"
@@ -140,24 +140,35 @@ repack_kernel(COSMATI_PARAMETER RepackParameters params) {
     copy.copy_straight();
 }
 
+// The bits of bf16 (2 bytes) or, as in f32, of tf32 (4 bytes).
+template <int piece_bytes>
 struct FactorPieces {
-  unsigned p0, p1, p2, finite;  // bits of bf16
+  static constexpr bool halves = piece_bytes == 2;
+  static constexpr unsigned unit = halves ? 1u : 1u << 13;  // the last bit of a piece
+  unsigned p0, p1, p2, finite;
 
-  COSMATI_DEVICE static float widen(unsigned piece) { return __builtin_bit_cast(float, piece << 16); }
-  COSMATI_DEVICE static unsigned nearest(float x) { return arch::Narrow<bf16>::of(x).bits; }
+  COSMATI_DEVICE static float widen(unsigned piece) {
+    return __builtin_bit_cast(float, halves ? piece << 16 : piece);
+  }
+  COSMATI_DEVICE static unsigned nearest(float x) {
+    if constexpr (halves) return arch::Narrow<bf16>::of(x).bits;
+    unsigned const bits = __builtin_bit_cast(unsigned, x);
+    return (bits + (unit / 2 - 1) + (bits / unit & 1u)) & ~(unit - 1);
+  }
 
   COSMATI_DEVICE explicit FactorPieces(float x) {
     unsigned const bits = __builtin_bit_cast(unsigned, x), magnitude = bits & 0x7fffffffu;
     bool const is_finite = magnitude < 0x7f800000u;
-    p0 = nearest(x);
+    p0 = halves || is_finite ? nearest(x) : magnitude > 0x7f800000u ? bits | 0x400000u : bits;
     // The largest finite numbers would be rounded to infinity.
-    if (is_finite && magnitude >= 0x7f7f8000u) p0 = bits >> 16;
+    if (is_finite && magnitude >= (halves ? 0x7f7f8000u : 0x7f7ff000u))
+      p0 = halves ? bits >> 16 : bits & ~(unit - 1);
     // With a p0 of 0, x times infinity would be NaN.
-    if (magnitude != 0 && (p0 & 0x7fffu) == 0) p0 |= 1u;
+    if (magnitude != 0 && (p0 & (halves ? 0x7fffu : 0x7fffffffu)) == 0) p0 |= unit;
     finite = is_finite ? p0 : 0u;
     float const rest = is_finite ? x - widen(p0) : 0.0f;
     p1 = nearest(rest);
-    p2 = nearest(rest - widen(p1));
+    p2 = halves ? nearest(rest - widen(p1)) : 0u;
   }
   COSMATI_DEVICE unsigned get(Piece piece) const {
     return piece == Piece::p0 ? p0 : piece == Piece::p1 ? p1 : piece == Piece::p2 ? p2 : finite;
@@ -168,19 +179,21 @@ template <PiecesPolicy policy>
 struct SplitOperand {
   using Tile = PieceTile;
   static constexpr int products = policy.products, width = policy.width, pitch = Tile::outer + 1;
+  static constexpr int per_word = 4 / policy.piece_bytes, words = 4;  // pieces per word, words per store
   static constexpr bool is_b = policy.is_b, transposed = policy.transposed;
+  using Bits = typename BitsOf<policy.piece_bytes>::type;
   struct SharedStorage {
     float value[transposed ? Tile::depth * pitch : 1];  // (depth, outer)
   };
-  struct Run {
-    unsigned word[Tile::run / 2];
+  struct Stored {
+    unsigned word[words];
   };
   struct Four {
     float value[4];
   };
 
   float const* from;  // the tile's first element
-  unsigned short* to;
+  Bits* to;
   Index row_stride, column_stride, row_pitch, segment;
   int outer, depth, padded;  // remaining rows and elements, and elements with padding
 
@@ -228,6 +241,24 @@ struct SplitOperand {
     }
   }
 
+  COSMATI_DEVICE void store(float const* value, Bits* line) const {
+    Stored stored[4];  // by Piece
+    COSMATI_UNROLL
+    for (int i = 0; i < words; ++i) {
+      FactorPieces<policy.piece_bytes> const low(value[i * per_word]), high(value[(i + 1) * per_word - 1]);
+      COSMATI_UNROLL
+      for (int piece = 0; piece < 4; ++piece) {
+        auto const which = static_cast<Piece>(piece);
+        stored[piece].word[i] = per_word == 2 ? low.get(which) | high.get(which) << 16 : low.get(which);
+      }
+    }
+    COSMATI_UNROLL
+    for (int s = 0; s < products; ++s) {
+      Piece const piece = is_b ? piece_pair(products, s).b : piece_pair(products, s).a;
+      arch::store_global(line + s * segment, stored[static_cast<int>(piece)]);
+    }
+  }
+
   COSMATI_DEVICE void split(SharedStorage& shared) const {
     if constexpr (transposed) load_tile(shared);
     int const row = arch::thread() / (Tile::depth / Tile::run);
@@ -235,21 +266,8 @@ struct SplitOperand {
     float value[Tile::run];
     load_run(value, row, first, shared);
     if (row >= outer || first >= padded) return;
-    Run runs[4];  // by Piece
     COSMATI_UNROLL
-    for (int i = 0; i < Tile::run; i += 2) {
-      FactorPieces const low(value[i]), high(value[i + 1]);
-      COSMATI_UNROLL
-      for (int piece = 0; piece < 4; ++piece)
-        runs[piece].word[i / 2] = low.get(static_cast<Piece>(piece)) | high.get(static_cast<Piece>(piece))
-                                                                           << 16;
-    }
-    unsigned short* const line = to + row * row_pitch + first;
-    COSMATI_UNROLL
-    for (int s = 0; s < products; ++s) {
-      Piece const piece = is_b ? piece_pair(products, s).b : piece_pair(products, s).a;
-      arch::store_global(line + s * segment, runs[static_cast<int>(piece)]);
-    }
+    for (int i = 0; i < Tile::run; i += words * per_word) store(value + i, to + row * row_pitch + first + i);
   }
 };
 
@@ -267,7 +285,7 @@ pieces_kernel(COSMATI_PARAMETER PieceParameters params) {
   Index const row_stride = policy.transposed && policy.width > 1 ? 1 : params.from.row_stride;
   Index const column_stride = !policy.transposed && policy.width > 1 ? 1 : params.from.column_stride;
   Split const split{base_of<float>(params.from, batch) + first_row * row_stride + first_k * column_stride,
-                    static_cast<unsigned short*>(params.to) + batch * params.matrix_pitch +
+                    static_cast<typename Split::Bits*>(params.to) + batch * params.matrix_pitch +
                         first_row * params.pitch + first_k,
                     row_stride,
                     column_stride,

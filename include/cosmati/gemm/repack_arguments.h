@@ -1,5 +1,5 @@
-// The parameters of the kernels that repack operands and split them into bf16 pieces, and the tiles of their
-// blocks.
+// The parameters of the kernels that repack operands and split f32 operands into pieces, and the tiles of
+// their blocks.
 #pragma once
 #include "cosmati/gemm/arguments.h"
 
@@ -30,9 +30,9 @@ struct RepackPolicy {
   COSMATI_CONSTEXPR int shared_bytes() const { return (transposed ? columns() : 1) * 128; }
 };
 
-// The pieces of a factor x: x = p0 + p1 + p2, each the bf16 nearest to the remainder. `finite` is p0, or 0 if
-// x is infinite or NaN. Only the product of both p0 uses p0; the others use `finite`, since infinity times a
-// remainder of 0 would be NaN.
+// The pieces of a factor x: x = p0 + p1 + p2, each the bf16 nearest to the remainder, or x = p0 + p1 with
+// tf32, to within its last bit. `finite` is p0, or 0 if x is infinite or NaN. Only the product of both p0
+// uses p0; the others use `finite`, since infinity times a remainder of 0 would be NaN.
 enum class Piece : unsigned char { p0, p1, p2, finite };
 
 // The pieces of a and b in product `index` of 3, 6 or 9, from the smallest product to the largest.
@@ -54,12 +54,13 @@ struct PieceParameters {
   MatrixArguments from;
   void* to = nullptr;
   Index outer = 0, depth = 0;
-  Index segment = 0, pitch = 0, matrix_pitch = 0;  // elements of bf16, multiples of 8
+  Index segment = 0, pitch = 0, matrix_pitch = 0;  // pieces, multiples of 8
   Index first_batch = 0;
 };
 
 struct PiecesPolicy {
   int products = 6;
+  int piece_bytes = 2;      // 2: bf16; 4: tf32, of which there are 3 products
   bool is_b = false;        // the pieces of the second factor
   int width = 1;            // contiguous elements of the source that are loaded together, 1 or 4
   bool transposed = false;  // the source is contiguous along the outer index

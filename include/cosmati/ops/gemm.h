@@ -25,7 +25,7 @@ struct GemmProblem {
   // a, b, c and d of Arguments are arrays of batch() pointers, one per matrix (on cuda: arrays in device
   // memory), each with the alignment of the description; their batch strides are ignored.
   bool by_pointers = false;
-  // Permits products of bf16 pieces of f32 factors; other factors are multiplied exactly.
+  // Permits products of bf16 or tf32 pieces of f32 factors; other factors are multiplied exactly.
   ComputeMode compute = ComputeMode::exact;
 
   struct Arguments {

@@ -103,7 +103,7 @@ CanonicalGemm canonical(GemmProblem const& problem, std::optional<bool> swapped)
     form.stores.back().width = width_along_n(form.stores.back());
   }
   form.by_pointers = problem.by_pointers;
-  form.of_pieces = problem.compute != ComputeMode::exact && problem.a.type == DataType::bf16;
+  form.of_pieces = problem.compute != ComputeMode::exact && problem.a.type == piece_type(problem.compute);
   form.identity = expression == epilogue::Expression();
   form.sum = problem.accumulator.value_or(accumulator_type(problem.a.type, problem.b.type));
   form.evaluation = evaluation_type(problem, form.sum, form.identity);

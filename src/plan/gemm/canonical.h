@@ -30,7 +30,7 @@ struct CanonicalGemm {
   DataType evaluation = DataType::f32;  // in which the epilogue is evaluated
   bool identity = true;                 // the epilogue is `acc`
   bool by_pointers = false;             // a, b, c and d are arrays of pointers
-  bool of_pieces = false;               // a and b hold bf16 pieces of f32 factors (plan/gemm/pieces.h)
+  bool of_pieces = false;               // a and b hold pieces of f32 factors (plan/gemm/pieces.h)
 };
 
 // `swapped` selects one of the two products that compute d; by default the one for which rows of d are

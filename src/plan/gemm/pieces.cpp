@@ -1,4 +1,4 @@
-// The offer of products of bf16 pieces, and the pass that makes the pieces.
+// The offers of products of bf16 and tf32 pieces, and the pass that makes the pieces.
 #include "src/plan/gemm/pieces.h"
 
 #include <fmt/format.h>
@@ -28,14 +28,15 @@ std::size_t rounded_up(std::size_t bytes) {
 Index segment_of(Index k) { return (k + PieceTile::run - 1) / PieceTile::run * PieceTile::run; }
 
 std::size_t bytes_of(TensorDescription const& pieces) {
-  return rounded_up(static_cast<std::size_t>(pieces.layout.shape.size()) * sizeof(bf16));
+  return rounded_up(static_cast<std::size_t>(pieces.layout.shape.size() * size_of(pieces.type)));
 }
 
 // Reads every element once, and writes a piece of it for each product.
-double seconds_of_pass(TensorDescription const& operand, int products, Gpu const& gpu) {
+double seconds_of_pass(TensorDescription const& operand, ComputeMode mode, Gpu const& gpu) {
   constexpr double launch_seconds = 3e-6, share_of_copy = 0.7;
   auto const elements = static_cast<double>(operand.layout.shape.size());
-  return launch_seconds + elements * (4 + 2 * products) / (share_of_copy * gpu.memory_bytes_per_second);
+  auto const bytes = static_cast<double>(4 + size_of(piece_type(mode)) * products_of(mode));
+  return launch_seconds + elements * bytes / (share_of_copy * gpu.memory_bytes_per_second);
 }
 
 Offer<GemmProblem> best_product(GemmProblem const& product, Device const& device,
@@ -45,8 +46,11 @@ Offer<GemmProblem> best_product(GemmProblem const& product, Device const& device
     if (std::string_view(candidate.name) == each_matrix_candidate().name) continue;  // not by a program
     Offer<GemmProblem> offer = offer_of(candidate, product, device, options);
     Multiply const multiply = offer.recipe.policy.multiply;
-    if (offer.refusal.empty() && multiply != Multiply::wgmma && multiply != Multiply::mma)
-      offer.refusal = "no tensor cores multiply bf16 with this policy on this GPU";
+    bool const takes_wgmma = piece_type(product.compute) == DataType::bf16;
+    if (offer.refusal.empty() && multiply != Multiply::mma && !(takes_wgmma && multiply == Multiply::wgmma))
+      offer.refusal = fmt::format("{} {} with this policy on this GPU",
+                                  takes_wgmma ? "no tensor cores multiply" : "mma.sync does not multiply",
+                                  name_of(product.a.type));
     if (offer.refusal.empty() && best.takes(offer.predicted_seconds))
       best.take(std::move(offer));
     else if (!offer.refusal.empty() && !best.refused())  // the first reason is that of wgmma
@@ -55,6 +59,7 @@ Offer<GemmProblem> best_product(GemmProblem const& product, Device const& device
   return std::move(best).result();
 }
 
+template <DataType type>
 Offer<GemmProblem> offer_of_pieces(GemmProblem const& problem, Device const& device,
                                    PlanOptions const& options) {
   Offer<GemmProblem> offer;
@@ -62,9 +67,9 @@ Offer<GemmProblem> offer_of_pieces(GemmProblem const& problem, Device const& dev
     offer.refusal = std::move(reason);
     return offer;
   };
-  int const products = products_of(problem.compute);
-  if (problem.compute == ComputeMode::exact)
-    return refuse("splits f32 factors only on request: bf16x3, bf16x6 or bf16x9");
+  if (piece_type(problem.compute) != type)
+    return refuse(std::string("splits f32 factors only on request: ") +
+                  (type == DataType::bf16 ? "bf16x3, bf16x6 or bf16x9" : "tf32x3"));
   if (problem.d.layout.shape.size() == 0 || problem.k() == 0) return refuse("there is nothing to multiply");
   GemmProblem const product = product_of_pieces(problem);
   std::size_t const bytes_a = bytes_of(product.a), bytes_b = bytes_of(product.b);
@@ -79,11 +84,12 @@ Offer<GemmProblem> offer_of_pieces(GemmProblem const& problem, Device const& dev
   offer = best_product(product, device, of_product);
   if (!offer.refusal.empty()) return offer;
   offer.workspace_bytes = rounded_up(offer.workspace_bytes) + bytes_a + bytes_b;
-  offer.predicted_seconds +=
-      seconds_of_pass(problem.a, products, device.gpu) + seconds_of_pass(problem.b, products, device.gpu);
+  offer.predicted_seconds += seconds_of_pass(problem.a, problem.compute, device.gpu) +
+                             seconds_of_pass(problem.b, problem.compute, device.gpu);
   offer.recipe.predicted_seconds = offer.predicted_seconds;
   offer.expected_error = pieces_error(problem, offer.recipe);
-  offer.text = fmt::format("{} products of bf16 pieces, split first; {}", products, to_string(offer.recipe));
+  offer.text = fmt::format("{} products of {} pieces, split first; {}", products_of(problem.compute),
+                           name_of(type), to_string(offer.recipe));
   offer.note.clear();
   return offer;
 }
@@ -96,8 +102,11 @@ void add_pass(program::Program& program, GemmProblem const& problem, bool is_b, 
   int const products = products_of(problem.compute);
   OperandAccess const access = access_of(operand);
   bool const transposed = access.along == Along::mn;
-  PiecesTraits const traits{
-      {.products = products, .is_b = is_b, .width = access.width >= 4 ? 4 : 1, .transposed = transposed}};
+  PiecesTraits const traits{{.products = products,
+                             .piece_bytes = static_cast<int>(size_of(piece_type(problem.compute))),
+                             .is_b = is_b,
+                             .width = access.width >= 4 ? 4 : 1,
+                             .transposed = transposed}};
   std::size_t const kernel =
       add_kernel(program, {.headers = {"gemm/repack.h"},
                            .entry = "pieces_kernel",
@@ -125,7 +134,13 @@ void add_pass(program::Program& program, GemmProblem const& problem, bool is_b, 
 
 Candidate<GemmProblem> bf16_products_candidate() {
   Candidate<GemmProblem> candidate{"bf16_products", {}, nullptr, &prepare_program};
-  candidate.offer = &offer_of_pieces;
+  candidate.offer = &offer_of_pieces<DataType::bf16>;
+  return candidate;
+}
+
+Candidate<GemmProblem> tf32_products_candidate() {
+  Candidate<GemmProblem> candidate{"tf32_products", {}, nullptr, &prepare_program};
+  candidate.offer = &offer_of_pieces<DataType::tf32>;
   return candidate;
 }
 
@@ -138,19 +153,22 @@ GemmProblem product_of_pieces(GemmProblem const& problem) {
   GemmProblem product = problem;
   Index const depth = segment_of(problem.k()) * products_of(problem.compute);
   Index const batch = problem.batch(), m = problem.m(), n = problem.n();
-  product.a = {DataType::bf16, {{batch, m, depth}, {m * depth, depth, 1}}, part_alignment};
-  product.b = {DataType::bf16, {{batch, depth, n}, {n * depth, 1, depth}}, part_alignment};
+  DataType const type = piece_type(problem.compute);
+  product.a = {type, {{batch, m, depth}, {m * depth, depth, 1}}, part_alignment};
+  product.b = {type, {{batch, depth, n}, {n * depth, 1, depth}}, part_alignment};
   return product;
 }
 
 double pieces_error(GemmProblem const& problem, GemmRecipe const& recipe) {
-  // Tensor cores truncate each sum of 16 products, which shrinks it by 0.45 units on average (measured on an
-  // H100): a sum whose terms have a mean of 0 loses half of that for each 16 terms. Where steps are added in
-  // f32, that is the loss of a step, and the sums of the steps are rounded to nearest. Only the product of
-  // the largest pieces counts: the others have been summed before, at most 2^-8 times as large.
+  // Tensor cores truncate each sum of 16 products of bf16 or 8 of tf32, which shrinks it by 0.45 units on
+  // average (measured on an H100): a sum whose terms have a mean of 0 loses half of that each time. Where
+  // steps are added in f32, that is the loss of a step, and the sums of the steps are rounded to nearest.
+  // Only the product of the largest pieces counts: the others have been summed before, at most 2^-8 times as
+  // large.
   GemmPolicy const& policy = recipe.policy;
   auto const depth = static_cast<double>(policy.promotes ? policy.block_k : segment_of(problem.k()));
-  double const shrinks = 0.45 / 2 * unit_roundoff(DataType::f32) * std::max(1.0, depth / 16);
+  double const terms = 32.0 / static_cast<double>(size_of(piece_type(problem.compute)));
+  double const shrinks = 0.45 / 2 * unit_roundoff(DataType::f32) * std::max(1.0, depth / terms);
   double const of_products = expected_product_error(problem.compute);
   double const of_sums =
       policy.promotes ? sums_error(DataType::f32, problem.k() / policy.block_k + 1) : shrinks / 2;
@@ -158,8 +176,9 @@ double pieces_error(GemmProblem const& problem, GemmRecipe const& recipe) {
 }
 
 std::string PiecesTraits::print() const {
-  return fmt::format("cosmati::PiecesPolicy{{.products = {}, .is_b = {}, .width = {}, .transposed = {}}}",
-                     policy.products, policy.is_b, policy.width, policy.transposed);
+  return fmt::format(
+      "cosmati::PiecesPolicy{{.products = {}, .piece_bytes = {}, .is_b = {}, .width = {}, .transposed = {}}}",
+      policy.products, policy.piece_bytes, policy.is_b, policy.width, policy.transposed);
 }
 
 SplitOperands split(program::Program& program, GemmProblem const& problem, std::size_t bytes) {

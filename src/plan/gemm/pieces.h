@@ -1,6 +1,6 @@
-// f32 matrix products computed from bf16 pieces of their factors (docs/decisions/0041-bf16-products.md): a
-// pass writes the pieces of both operands to the workspace, then a single bf16 matrix product whose k is
-// three, six or nine times as long computes the sum.
+// f32 matrix products computed from bf16 or tf32 pieces of their factors
+// (docs/decisions/0041-bf16-products.md): a pass writes the pieces of both operands to the workspace, then a
+// single product of bf16 or tf32 matrices, whose k is three, six or nine times as long, computes the sum.
 #pragma once
 #include "cosmati/gemm/repack_arguments.h"
 #include "src/plan/gemm/canonical.h"
@@ -8,10 +8,13 @@
 
 namespace cosmati::plan {
 
-// The candidate for problems whose ComputeMode permits it. It uses the faster of the tensor-core main loops.
+// The candidates for problems whose ComputeMode permits them. bf16_products uses the faster of the
+// tensor-core main loops, tf32_products mma.sync: with wgmma, six products of bf16 are as fast and more
+// accurate.
 Candidate<GemmProblem> bf16_products_candidate();
+Candidate<GemmProblem> tf32_products_candidate();
 
-// Whether a plan of the problem computes it from bf16 pieces: tensor cores do not multiply f32.
+// Whether a plan of the problem computes it from pieces: tensor cores do not multiply f32.
 bool multiplies_pieces(GemmProblem const& problem, GemmRecipe const& recipe);
 
 // Returns the product of the pieces: a and b are K-major in the workspace; c, d and the epilogue are those of
