@@ -4,14 +4,13 @@
 #include <algorithm>
 
 #include "src/backend/cuda/gemm_source.h"
-#include "src/jit/cache.h"
+#include "src/backend/cuda/kernels.h"
 
 namespace cosmati::cuda {
 namespace {
 
 Function load(Gpu const& gpu, Peak peak) {
-  jit::Cubin const cubin = jit::kernel_cache().get(peak_source(peak, architecture_of(gpu)));
-  return Module(gpu.ordinal, cubin.image.data()).function(cubin.lowered_name);
+  return load_kernel(gpu.ordinal, peak_source(peak, architecture_of(gpu)));
 }
 
 }  // namespace

@@ -86,8 +86,12 @@ std::optional<Cubin> KernelCache::find(std::string const& key) {
 Cubin KernelCache::find_or_compile(Source const& source, std::string const& key) {
   // Another thread may have compiled it between our lookup and our turn.
   if (std::optional<Cubin> found = find(key)) return std::move(*found);
+  return compile_again(source);
+}
+
+Cubin KernelCache::compile_again(Source const& source) {
   Cubin cubin = compiler_(source);
-  store(key, cubin);
+  store(key_of(source), cubin);
   return cubin;
 }
 

@@ -40,6 +40,9 @@ class KernelCache {
   // compiled.
   Cubin get(Source const& source, bool allow_compile = true);
 
+  // Compiles the kernel and replaces its entry, which a newer compiler than the driver's may have written.
+  Cubin compile_again(Source const& source);
+
   // Like get(), in parallel on `threads` threads; 0: one per core.
   std::vector<Cubin> get_all(std::span<Source const> sources, int threads = 0);
 

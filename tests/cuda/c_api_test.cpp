@@ -144,6 +144,20 @@ TEST_F(CApiOnGpu, ARunIsCapturedAndAllocatesNothing) {
   cosmati_plan_destroy(plan);
 }
 
+TEST_F(CApiOnGpu, ACachedKernelThatTheDriverDoesNotSupportIsCompiledAgain) {
+  ASSERT_TRUE(stand_in("", multiply));
+  for (unsigned const result : {200U, 209U, 218U, 222U, 2U}) {
+    fake::fail_next("cuModuleLoadData", result);
+    cosmati_plan_t plan = nullptr;
+    cosmati_status const status = cosmati_make_plan(handle_, problem_, nullptr, &plan);
+    if (result != 2)
+      EXPECT_EQ(status, COSMATI_SUCCESS) << result << ": " << cosmati_last_error();
+    else  // out of memory
+      EXPECT_NE(status, COSMATI_SUCCESS);
+    cosmati_plan_destroy(plan);
+  }
+}
+
 TEST_F(CApiOnGpu, FindTakesTheFastest) {
   ASSERT_TRUE(stand_in("double_buffered", multiply_slowly));
   ASSERT_TRUE(stand_in("multistage", multiply));

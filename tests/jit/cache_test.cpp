@@ -59,6 +59,20 @@ TEST_F(CacheTest, CompilesOnceAndFindsItEverAfter) {
   EXPECT_EQ(first.statistics().bytes, static_cast<long long>(files::file_size(path_of(own_, source))));
 }
 
+TEST_F(CacheTest, CompilingAgainReplacesTheEntry) {
+  Source const source = numbered_source(1);
+  (void)cache().get(source);
+  auto const inode = [&] {
+    struct stat status {};
+    return ::stat(path_of(own_, source).c_str(), &status) == 0 ? status.st_ino : 0;
+  };
+  auto const before = inode();
+  EXPECT_FALSE(cache().compile_again(source).from_cache);
+  EXPECT_EQ(compiler_.compiled, 2);
+  EXPECT_NE(inode(), before);
+  expect_same(cache().get(source, false), expected_cubin(source));
+}
+
 TEST_F(CacheTest, EverySourceHasItsOwnKernel) {
   KernelCache one = cache();
   for (int round = 0; round < 2; ++round)

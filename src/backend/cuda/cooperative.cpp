@@ -2,14 +2,13 @@
 #include "src/backend/cuda/cooperative.h"
 
 #include "src/backend/cuda/executor.h"
-#include "src/jit/cache.h"
+#include "src/backend/cuda/kernels.h"
 
 namespace cosmati::cuda {
 
 CooperativeKernel::CooperativeKernel(program::KernelSpec const& kernel, Gpu const& gpu)
     : threads_(kernel.threads), shared_bytes_(kernel.shared_bytes) {
-  jit::Cubin const cubin = jit::kernel_cache().get(kernel_source(kernel, gpu));
-  function_ = Module(gpu.ordinal, cubin.image.data()).function(cubin.lowered_name);
+  function_ = load_kernel(gpu.ordinal, kernel_source(kernel, gpu));
   function_.allow_shared_bytes(static_cast<int>(shared_bytes_));
 }
 

@@ -11,7 +11,7 @@
 #include "src/backend/cuda/driver/resources.h"
 #include "src/backend/cuda/driver/tensor_map.h"
 #include "src/backend/cuda/gemm_source.h"
-#include "src/jit/cache.h"
+#include "src/backend/cuda/kernels.h"
 #include "src/plan/gemm/program/program.h"
 
 namespace cosmati::cuda {
@@ -25,11 +25,9 @@ class DeviceProgram final : public program::LoadedProgram {
       : program_(std::move(program)), ordinal_(gpu.ordinal) {
     std::vector<jit::Source> sources;
     for (program::KernelSpec const& kernel : program_.kernels) sources.push_back(kernel_source(kernel, gpu));
-    auto const cubins = jit::kernel_cache().get_all(sources);
-    for (std::size_t i = 0; i < cubins.size(); ++i) {
-      functions_.push_back(Module(ordinal_, cubins[i].image.data()).function(cubins[i].lowered_name));
-      functions_.back().allow_shared_bytes(static_cast<int>(program_.kernels[i].shared_bytes));
-    }
+    functions_ = load_kernels(ordinal_, sources);
+    for (std::size_t i = 0; i < functions_.size(); ++i)
+      functions_[i].allow_shared_bytes(static_cast<int>(program_.kernels[i].shared_bytes));
     for (program::Step& step : program_.steps)
       if (auto* const launch = std::get_if<program::Launch>(&step)) limit(*launch);
     for (program::Transform const& of : program_.transforms)

@@ -7,18 +7,44 @@
 
 namespace cosmati::cuda {
 
-Module::Module(int ordinal, void const* image) : ordinal_(ordinal) {
+namespace {
+
+Result load(CUmod_st*& module, int ordinal, void const* image) {
   Current const current(ordinal);
+  return driver().cuModuleLoadData.attempt(&module, image);
+}
+
+CUmod_st* loaded(int ordinal, void const* image) {
   CUmod_st* module = nullptr;
-  driver().cuModuleLoadData(&module, image);
-  module_ = std::shared_ptr<void>(module, [ordinal](void* loaded) {
-    try {
-      Current const also_here(ordinal);
-      driver().cuModuleUnload.quietly(static_cast<CUmod_st*>(loaded));
-    } catch (Error const&) {
-      // The driver has been shut down, which unloaded the module.
-    }
-  });
+  check("cuModuleLoadData", load(module, ordinal, image));
+  return module;
+}
+
+}  // namespace
+
+Module::Module(int ordinal, CUmod_st* module)
+    : ordinal_(ordinal), module_(module, [ordinal](void* loaded) {
+        try {
+          Current const also_here(ordinal);
+          driver().cuModuleUnload.quietly(static_cast<CUmod_st*>(loaded));
+        } catch (Error const&) {
+          // The driver has been shut down, which unloaded the module.
+        }
+      }) {}
+
+Module::Module(int ordinal, void const* image) : Module(ordinal, loaded(ordinal, image)) {}
+
+std::optional<Module> Module::if_supported(int ordinal, void const* image) {
+  CUmod_st* module = nullptr;
+  Result const result = load(module, ordinal, image);
+  switch (result) {
+    case Result::invalid_image:
+    case Result::no_binary_for_gpu:
+    case Result::invalid_ptx:
+    case Result::unsupported_ptx_version: return std::nullopt;
+    default: check("cuModuleLoadData", result);
+  }
+  return Module(ordinal, module);
 }
 
 Function Module::function(std::string const& name) const {

@@ -2,6 +2,7 @@
 #pragma once
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "src/backend/cuda/driver/resources.h"
@@ -57,11 +58,16 @@ class Module {
   // Loads the image (a cubin, as written by NVRTC or nvcc) to the device. Throws Error(unavailable) if it is
   // for another architecture.
   Module(int ordinal, void const* image);
+  // The same, but empty if the driver does not support the image: it is for another architecture, damaged, or
+  // by a newer compiler.
+  static std::optional<Module> if_supported(int ordinal, void const* image);
   // Finds a kernel by its name in the image (mangled for C++). Its code is loaded to the device now, not by
   // its first launch. Throws Error(system) if there is none.
   Function function(std::string const& name) const;
 
  private:
+  Module(int ordinal, CUmod_st* module);
+
   int ordinal_;
   std::shared_ptr<void> module_;
 };
