@@ -68,8 +68,8 @@ Offer<GemmProblem> offer_of_pieces(GemmProblem const& problem, Device const& dev
     return offer;
   };
   if (piece_type(problem.compute) != type)
-    return refuse(std::string("splits f32 factors only on request: ") +
-                  (type == DataType::bf16 ? "bf16x3, bf16x6 or bf16x9" : "tf32x3"));
+    return refuse(fmt::format("splits f32 factors only on request: {}",
+                              type == DataType::bf16 ? "bf16x3, bf16x6 or bf16x9" : "tf32x3"));
   if (problem.d.layout.shape.size() == 0 || problem.k() == 0) return refuse("there is nothing to multiply");
   GemmProblem const product = product_of_pieces(problem);
   std::size_t const bytes_a = bytes_of(product.a), bytes_b = bytes_of(product.b);
