@@ -30,10 +30,10 @@ struct ClusterTiles {
   int m = 1, n = 1, steps = 0;
 
   ClusterTiles() = default;
-  COSMATI_DEVICE ClusterTiles(Index m, Index n, Index k)
-      : m(static_cast<int>(ceiling_divide(m, policy.block_m * policy.cluster_m))),
-        n(static_cast<int>(ceiling_divide(n, policy.block_n * policy.cluster_n))),
-        steps(static_cast<int>(ceiling_divide(k, policy.block_k))) {}
+  COSMATI_DEVICE ClusterTiles(Index rows, Index columns, Index depth)
+      : m(static_cast<int>(ceiling_divide(rows, policy.block_m * policy.cluster_m))),
+        n(static_cast<int>(ceiling_divide(columns, policy.block_n * policy.cluster_n))),
+        steps(static_cast<int>(ceiling_divide(depth, policy.block_k))) {}
 
   COSMATI_DEVICE int count() const { return m * n; }
   // The tile of the block at `place` of the cluster that has the number `at` in raster order.
