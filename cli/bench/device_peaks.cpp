@@ -43,12 +43,12 @@ PeakRate measured_peak(Gpu const& gpu, Peak peak) {
   constexpr double sustained_seconds = 0.5;
   PeakKernel kernel(gpu, peak);
   for (int i = 0; i < warm_runs; ++i) (void)kernel.seconds(steps);
-  double least = kernel.seconds(steps);
-  for (int i = 1; i < runs; ++i) least = std::min(least, kernel.seconds(steps));
-  int const launches = static_cast<int>(std::clamp(sustained_seconds / least, 2.0, 10000.0));
+  double minimum = kernel.seconds(steps);
+  for (int i = 1; i < runs; ++i) minimum = std::min(minimum, kernel.seconds(steps));
+  int const launches = static_cast<int>(std::clamp(sustained_seconds / minimum, 2.0, 10000.0));
   (void)kernel.seconds(steps, launches / 2);
   double const operations = kernel.operations(steps);
-  return {operations / least, operations * launches / kernel.seconds(steps, launches)};
+  return {operations / minimum, operations * launches / kernel.seconds(steps, launches)};
 }
 
 double ceiling_of(Peak peak, PeakRate const& rate) {
@@ -62,16 +62,16 @@ double measured_copy_rate(Gpu const& gpu) {
   DeviceBuffer const from(gpu.ordinal, bytes), to(gpu.ordinal, bytes);
   fill(gpu.ordinal, from.data(), 1, bytes, nullptr);
   Event start(gpu.ordinal), end(gpu.ordinal);
-  double least = 0;
+  double minimum = 0;
   for (int i = 0; i < runs; ++i) {
     start.record(nullptr);
     copy_on_device(gpu.ordinal, to.data(), from.data(), bytes, nullptr);
     end.record(nullptr);
     end.wait();
     double const seconds = end.seconds_since(start);
-    least = i == 0 ? seconds : std::min(least, seconds);
+    minimum = i == 0 ? seconds : std::min(minimum, seconds);
   }
-  return 2.0 * static_cast<double>(bytes) / least;
+  return 2.0 * static_cast<double>(bytes) / minimum;
 }
 
 }  // namespace cosmati::cuda

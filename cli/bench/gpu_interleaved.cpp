@@ -54,7 +54,7 @@ Times times_of(Participant const& participant) {
   std::vector<double> samples, minima;
   for (Slice const& slice : participant.slices) {
     samples.insert(samples.end(), slice.samples.begin(), slice.samples.end());
-    minima.push_back(slice.least);
+    minima.push_back(slice.minimum);
   }
   return {quantile(samples, 0.5),
           quantile(samples, 0.05),
@@ -174,7 +174,7 @@ class InterleavedGpuBenchmark {
   Slice slice_of(Participant& one) {
     if (one.torch == nullptr) return timer_.time_slice(one.call, rules_.slice_seconds);
     PeerTimes const times = one.torch->time(rules_.slice_seconds);
-    return {{times.median}, times.least};
+    return {{times.median}, times.minimum};
   }
 
   // Every call uses the next set of operands.
@@ -227,7 +227,7 @@ class InterleavedGpuBenchmark {
   void choose_algorithm(Rival& peer) {
     std::vector<Trial> trials;
     std::string failure;
-    double least = 0;
+    double minimum = 0;
     auto const start = std::chrono::steady_clock::now();
     for (int i = 0; i < peer.library->algorithms(); ++i) {
       peer.trials.push_back({peer.library->algorithm(i), peer.library->workspace_bytes(i)});
@@ -238,8 +238,8 @@ class InterleavedGpuBenchmark {
       }
       GpuCall call{peer_call(peer, i)};
       try {
-        double const seconds = timer_.rough_seconds(call, least, !rules_.single_calls);
-        least = least == 0 ? seconds : std::min(least, seconds);
+        double const seconds = timer_.rough_seconds(call, minimum, !rules_.single_calls);
+        minimum = minimum == 0 ? seconds : std::min(minimum, seconds);
         trials.push_back({i, seconds});
         peer.trials.back().tried_seconds = seconds;
       } catch (Error const& error) {  // a plan that fails to run
@@ -255,7 +255,7 @@ class InterleavedGpuBenchmark {
     peer.tried = static_cast<int>(trials.size());
     std::stable_sort(trials.begin(), trials.end(),
                      [](Trial const& x, Trial const& y) { return x.seconds < y.seconds; });
-    std::erase_if(trials, [&](Trial const& one) { return one.seconds > near_the_fastest * least; });
+    std::erase_if(trials, [&](Trial const& one) { return one.seconds > near_the_fastest * minimum; });
     if (trials.size() > max_finalists)
       trials.erase(trials.begin() + static_cast<std::ptrdiff_t>(max_finalists), trials.end());
     std::vector<GpuCall> finalists;

@@ -60,7 +60,7 @@ Slice GpuTimer::time_slice(GpuCall& call, double seconds) {
     call.estimate = quantile(samples, 0.5);
     slice.samples.insert(slice.samples.end(), samples.begin(), samples.end());
   }
-  slice.least = *std::min_element(slice.samples.begin(), slice.samples.end());
+  slice.minimum = *std::min_element(slice.samples.begin(), slice.samples.end());
   return slice;
 }
 
@@ -95,12 +95,12 @@ double GpuTimer::seconds_of_launch(std::function<void()> const& launch) {
   return event(1).seconds_since(event(0));
 }
 
-double GpuTimer::rough_seconds(GpuCall& call, double least, bool as_graph) {
+double GpuTimer::rough_seconds(GpuCall& call, double minimum, bool as_graph) {
   constexpr double long_enough = 1e-3, worth_a_graph = 3, of_the_host = 20e-6, wanted = 100e-6;
   auto const single = [&] { call.enqueue(nullptr); };
   (void)seconds_of_launch(single);
   double const alone = seconds_of_launch(single);
-  bool const is_far_behind = least > 0 && alone > worth_a_graph * least + of_the_host;
+  bool const is_far_behind = minimum > 0 && alone > worth_a_graph * minimum + of_the_host;
   if (!as_graph || alone > long_enough || is_far_behind) return alone;
   try {
     double const count = std::clamp(std::ceil(wanted / alone), 1.0, 16.0);

@@ -34,10 +34,10 @@ class GpuTimer {
   // often. Each set is run once before as a warm-up. Throws Error(system) if the call cannot be captured, and
   // then leaves it without a graph.
   void capture(GpuCall& call, std::size_t sets);
-  // Returns the seconds of one call from a few runs, enough to discard calls far slower than `least`, the
+  // Returns the seconds of one call from a few runs, enough to discard calls far slower than `minimum`, the
   // best so far (0: none yet). Calls shorter than a millisecond run as a small graph if possible, since
   // single calls would be limited by the host.
-  double rough_seconds(GpuCall& call, double least, bool as_graph);
+  double rough_seconds(GpuCall& call, double minimum, bool as_graph);
   // Returns the host time of enqueueing one call while the device is idle, as the median of several rounds.
   double host_seconds(GpuCall& call);
 

@@ -56,7 +56,7 @@ long long sets_needed(long long bytes, Device const& device, bool hot) {
 
 double median_of_minima(std::vector<Slice> const& slices, std::size_t from, std::size_t to) {
   std::vector<double> minima;
-  for (std::size_t i = from; i < to; ++i) minima.push_back(slices[i].least);
+  for (std::size_t i = from; i < to; ++i) minima.push_back(slices[i].minimum);
   return quantile(minima, 0.5);
 }
 
@@ -110,15 +110,15 @@ std::optional<double> host_seconds_of(PreparedTask const& prepared, std::vector<
   constexpr int groups = 20, calls = 200;
   auto const idle = prepared.without_kernel();
   if (idle == nullptr) return {};
-  double least = 0;
+  double minimum = 0;
   for (int group = 0; group < groups; ++group) {
     double const seconds = seconds_of([&] {
                              for (int i = 0; i < calls; ++i) idle->run(pointers, workspace);
                            }) /
                            calls;
-    least = group == 0 ? seconds : std::min(least, seconds);
+    minimum = group == 0 ? seconds : std::min(minimum, seconds);
   }
-  return least;
+  return minimum;
 }
 
 }  // namespace
@@ -173,8 +173,8 @@ InterleavedResult run_interleaved(Task& task, Device const& device, PlanOptions 
     for (Opponent& one : opponents) {
       if (one.timed() == nullptr) continue;
       let_threads_sleep();
-      one.minima.push_back(one.timed()->time(rules.slice_seconds).least);
-      one.ratios.push_back(one.minima.back() / slices.back().least);
+      one.minima.push_back(one.timed()->time(rules.slice_seconds).minimum);
+      one.ratios.push_back(one.minima.back() / slices.back().minimum);
     }
   }
   result.ours = times_of(slices);

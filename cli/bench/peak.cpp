@@ -66,16 +66,16 @@ double run_thread(bool in_double) {
   Chains const loop = in_double ? chains_of<double>(level) : chains_of<float>(level);
   double volatile kept = 0;
   auto const begin = Clock::now();
-  std::chrono::duration<double> least{1e9};
+  std::chrono::duration<double> minimum{1e9};
   for (auto start = begin; start - begin < std::chrono::milliseconds(200);) {
     kept = loop.run(steps);
     auto const end = Clock::now();
-    least = std::min<std::chrono::duration<double>>(least, end - start);
+    minimum = std::min<std::chrono::duration<double>>(minimum, end - start);
     start = end;
   }
   (void)kept;
   double const lanes = loop.bytes / (in_double ? 8.0 : 4.0);
-  return 2.0 * lanes * chains * static_cast<double>(steps) / least.count();
+  return 2.0 * lanes * chains * static_cast<double>(steps) / minimum.count();
 }
 
 }  // namespace

@@ -28,7 +28,7 @@ Slice time_slice(std::function<void()> const& call, double seconds) {
     slice.samples.push_back(elapsed / static_cast<double>(group));
     if (elapsed < min_sample) group *= 2;
   } while (seconds_since(begin) < seconds);
-  slice.least = *std::min_element(slice.samples.begin(), slice.samples.end());
+  slice.minimum = *std::min_element(slice.samples.begin(), slice.samples.end());
   return slice;
 }
 
@@ -36,7 +36,7 @@ bool warm_up(std::function<void()> const& call) {
   std::vector<double> minima;
   auto const begin = Clock::now();
   while (seconds_since(begin) < 2) {
-    minima.push_back(time_slice(call, 0.05).least);
+    minima.push_back(time_slice(call, 0.05).minimum);
     if (minima.size() < 3) continue;
     auto const [low, high] = std::minmax_element(minima.end() - 3, minima.end());
     if (*high <= 1.02 * *low) return true;

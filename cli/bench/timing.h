@@ -9,7 +9,7 @@ namespace cosmati::cli {
 // Seconds of single calls; calls shorter than 20 us are timed in groups.
 struct Slice {
   std::vector<double> samples;
-  double least = 0;
+  double minimum = 0;
 };
 
 // Calls repeatedly for about `seconds`, at least once.

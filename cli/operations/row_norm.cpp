@@ -316,8 +316,8 @@ class RowNormBounds {
         off * variance + 2 * std::sqrt(variance) * of_mean + of_mean * of_mean + 0x1p-126;
     double const base = variance + problem_.epsilon, inverse = 1 / std::sqrt(base);
     double const largest = 1 / std::sqrt(std::max(0.0, base - of_variance)) * (1 + 4 * unit_);
-    double const least = 1 / std::sqrt(base + of_variance) * (1 - 4 * unit_);
-    double const of_inverse = std::max(largest - inverse, inverse - least);
+    double const minimum = 1 / std::sqrt(base + of_variance) * (1 - 4 * unit_);
+    double const of_inverse = std::max(largest - inverse, inverse - minimum);
     double const overflow = squares < largest_ / 4 ? 0 : std::numeric_limits<double>::infinity();
     for_each_in_row(row, [&](Position const& at) {
       double const d = std::fabs(x_(at) - mean), w = std::fabs(weight(at)),

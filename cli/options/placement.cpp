@@ -9,11 +9,11 @@
 namespace cosmati::cli {
 namespace {
 
-void check_range(char const* option, long long value, long long most, char const* unit) {
-  if (value < 0 || value > most)
+void check_range(char const* option, long long value, long long maximum, char const* unit) {
+  if (value < 0 || value > maximum)
     throw Error(ErrorCode::bad_request, std::string(option) + ' ' + std::to_string(value) +
-                                            " is invalid; valid values: 0 to " + std::to_string(most) + ' ' +
-                                            unit);
+                                            " is invalid; valid values: 0 to " + std::to_string(maximum) +
+                                            ' ' + unit);
 }
 
 }  // namespace

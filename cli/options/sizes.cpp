@@ -74,9 +74,9 @@ std::vector<std::vector<Index>> requested_sizes(Subject const& subject, SizeRequ
   if (!request.size.empty()) {
     if (!sizes.empty())
       throw Error(ErrorCode::bad_request, "--size and extents by letter are mutually exclusive");
-    std::size_t const most = subject.letters().empty() ? max_rank : subject.letters().size();
+    std::size_t const maximum = subject.letters().empty() ? max_rank : subject.letters().size();
     std::string const option = takes_size_as_parameter(subject) ? "--shape" : "--size";
-    sizes = parse_sizes(request.size, subject.fewest_sizes(), most, form_of(subject), option);
+    sizes = parse_sizes(request.size, subject.fewest_sizes(), maximum, form_of(subject), option);
     for (auto& size : sizes) size.resize(std::max(size.size(), subject.letters().size()), 1);
   }
   if (!request.images.empty()) {

@@ -51,9 +51,9 @@ Character character_at(std::string_view text, std::size_t at) {
     if ((byte(at + i) & 0xc0U) != 0x80U) return {};
     number = number << 6 | (byte(at + i) & 0x3fU);
   }
-  constexpr unsigned least[] = {0, 0, 0x80, 0x800, 0x10000};
+  constexpr unsigned minimum[] = {0, 0, 0x80, 0x800, 0x10000};
   bool const surrogate = number >= 0xd800 && number < 0xe000;
-  if (number < least[bytes] || number > 0x10ffff || surrogate) return {};
+  if (number < minimum[bytes] || number > 0x10ffff || surrogate) return {};
   return {bytes, number};
 }
 
@@ -171,11 +171,11 @@ std::vector<Index> parse_range(std::string_view text, std::string const& what) {
   return values;
 }
 
-std::vector<std::vector<Index>> parse_sizes(std::string_view text, std::size_t fewest, std::size_t most,
+std::vector<std::vector<Index>> parse_sizes(std::string_view text, std::size_t fewest, std::size_t maximum,
                                             std::string const& form, std::string const& what) {
   auto const fits = [&](std::string_view size) {
     auto const count = static_cast<std::size_t>(std::count(size.begin(), size.end(), 'x')) + 1;
-    return count >= fewest && count <= most;
+    return count >= fewest && count <= maximum;
   };
   auto sizes = split(text, ',');
   if (!std::all_of(sizes.begin(), sizes.end(), fits)) sizes = {std::string(text)};

@@ -29,8 +29,9 @@ std::string shell_word(std::string const& word);
 std::vector<Index> parse_range(std::string_view text, std::string const& what);
 
 // Parses "127x65x333" with a range for each extent, or a list "64x64x64,128x128x128" of such sizes; returns
-// all combinations, of `fewest` to `most` extents each. `form` describes a valid size in messages: "MxNxK".
-std::vector<std::vector<Index>> parse_sizes(std::string_view text, std::size_t fewest, std::size_t most,
+// all combinations, of `fewest` to `maximum` extents each. `form` describes a valid size in messages:
+// "MxNxK".
+std::vector<std::vector<Index>> parse_sizes(std::string_view text, std::size_t fewest, std::size_t maximum,
                                             std::string const& form, std::string const& what);
 
 // The candidate that `word` names, directly or by an alias. Throws Error(bad_request) otherwise: "unknown

@@ -41,10 +41,10 @@ Axis axis_of(RatioGroup const& group) {
   return {top, step};
 }
 
-std::string cut(std::string const& text, std::size_t most) {
+std::string cut(std::string const& text, std::size_t maximum) {
   std::size_t count = 0;
   for (std::size_t i = 0; i < text.size(); ++i)
-    if ((static_cast<unsigned char>(text[i]) & 0xc0u) != 0x80u && ++count > most)
+    if ((static_cast<unsigned char>(text[i]) & 0xc0u) != 0x80u && ++count > maximum)
       return text.substr(0, i) + "\xe2\x80\xa6";
   return text;
 }
@@ -92,7 +92,7 @@ std::string caption_of(RatioGroup const& group) {
   std::string text = "<b>" + escaped(first.subject + ' ' + type_text(first)) + "</b> against " +
                      escaped(peer_text(first)) + " on " + escaped(first.device);
   if (summary.count > 0)
-    text += ". Geometric mean <b>" + ratio_text(summary.mean) + "</b>, min " + ratio_text(summary.least) +
+    text += ". Geometric mean <b>" + ratio_text(summary.mean) + "</b>, min " + ratio_text(summary.minimum) +
             ", max " + ratio_text(summary.largest);
   if (group.without_ratio > 0)
     text += "; " + std::to_string(group.without_ratio) + " more that the peer did not run";
@@ -154,7 +154,7 @@ RatioSummary summary_of(RatioGroup const& group) {
   for (PlotRecord const* record : group.records) {
     if (record->wrong) continue;
     logarithms += std::log(record->ratio);
-    summary.least = summary.count == 0 ? record->ratio : std::min(summary.least, record->ratio);
+    summary.minimum = summary.count == 0 ? record->ratio : std::min(summary.minimum, record->ratio);
     summary.largest = std::max(summary.largest, record->ratio);
     ++summary.count;
   }

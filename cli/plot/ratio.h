@@ -20,7 +20,7 @@ struct RatioGroup {
 struct RatioSummary {
   long long count = 0;
   double mean = 0;  // geometric mean
-  double least = 0, largest = 0;
+  double minimum = 0, largest = 0;
 };
 
 // In the order of the records, with those of a suite together; records without a peer belong to no group.

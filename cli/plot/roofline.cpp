@@ -30,15 +30,15 @@ constexpr std::array shapes{"M-4 0a4 4 0 1 0 8 0a4 4 0 1 0-8 0z",
 // Powers of ten, with labels at every few of them if there are many.
 class LogAxis {
  public:
-  LogAxis(double least, double most, double first, double last)
-      : low_(std::log10(least)), high_(std::log10(most)), first_(first), last_(last) {
+  LogAxis(double minimum, double maximum, double first, double last)
+      : low_(std::log10(minimum)), high_(std::log10(maximum)), first_(first), last_(last) {
     if (high_ - low_ < 1) high_ = low_ + 1;
   }
   double at(double value) const {
     return first_ + (last_ - first_) * (std::log10(value) - low_) / (high_ - low_);
   }
-  double least() const { return std::pow(10, low_); }
-  double most() const { return std::pow(10, high_); }
+  double minimum() const { return std::pow(10, low_); }
+  double maximum() const { return std::pow(10, high_); }
   // 1, 2 and 5 times each power of ten; for more than two decades only the powers, for many only some of
   // them.
   std::vector<double> ticks() const {
@@ -129,10 +129,10 @@ void draw_axes(Svg& svg, Plane const& plane) {
 void draw_ceilings(Svg& svg, Plane const& plane, Roof const& roof) {
   double highest = 0;
   for (auto const& [name, peak] : roof.peaks) highest = std::max(highest, peak);
-  if (highest == 0) highest = plane.y.most();
+  if (highest == 0) highest = plane.y.maximum();
   if (roof.copy > 0) {
-    double const from = std::max(plane.x.least(), plane.y.least() / roof.copy);
-    double const to = std::min(plane.x.most(), highest / roof.copy);
+    double const from = std::max(plane.x.minimum(), plane.y.minimum() / roof.copy);
+    double const to = std::min(plane.x.maximum(), highest / roof.copy);
     if (from < to)
       svg.begin_group("copies: " + in_powers(roof.copy) + "B/s, measured")
           .line(plane.x.at(from), plane.y.at(from * roof.copy), plane.x.at(to), plane.y.at(to * roof.copy),
@@ -144,7 +144,7 @@ void draw_ceilings(Svg& svg, Plane const& plane, Roof const& roof) {
   std::sort(ceilings.rbegin(), ceilings.rend());
   double label = -1e9;
   for (auto const& [peak, name] : ceilings) {
-    double const from = roof.copy > 0 ? std::max(plane.x.least(), peak / roof.copy) : plane.x.least();
+    double const from = roof.copy > 0 ? std::max(plane.x.minimum(), peak / roof.copy) : plane.x.minimum();
     double const y = plane.y.at(peak);
     svg.line(plane.x.at(from), y, right, y, "ceiling");
     // Labels of peaks close to each other are moved apart vertically.

@@ -51,7 +51,7 @@ std::string summary_rows(std::vector<RatioGroup> const& groups) {
             number_cell("count", static_cast<double>(group.records.size()),
                         std::to_string(group.records.size())) +
             number_cell("mean", summary.mean, ratio_text(summary.mean)) +
-            number_cell("min", summary.least, ratio_text(summary.least)) +
+            number_cell("min", summary.minimum, ratio_text(summary.minimum)) +
             number_cell("max", summary.largest, ratio_text(summary.largest)) + "</tr>\n";
   }
   return rows;

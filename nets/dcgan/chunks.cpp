@@ -95,9 +95,9 @@ std::optional<Part> Dealer::next(bool wait) {
   return part;
 }
 
-void Dealer::wait_for_writer(std::size_t most) {
+void Dealer::wait_for_writer(std::size_t maximum) {
   std::unique_lock lock(mutex_);
-  parallel::wait(changed_, lock, [&] { return failure_ || here_.size() <= most; });
+  parallel::wait(changed_, lock, [&] { return failure_ || here_.size() <= maximum; });
 }
 
 std::optional<Part> Dealer::next_elsewhere() {

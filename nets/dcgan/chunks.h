@@ -59,9 +59,9 @@ class Dealer {
   // Returns the next part with images, in order, when all chunks before it are computed, so that its position
   // in the text is known; none if none is available or, with `wait`, after the last one.
   std::optional<Part> next(bool wait = true);
-  // Waits until at most `most` parts are ready for next(), so that a process that computes faster than it
+  // Waits until at most `maximum` parts are ready for next(), so that a process that computes faster than it
   // writes leaves chunks to others.
-  void wait_for_writer(std::size_t most);
+  void wait_for_writer(std::size_t maximum);
   // The same as next() for parts whose images another process has; never waits.
   std::optional<Part> next_elsewhere();
 

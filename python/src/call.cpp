@@ -241,9 +241,9 @@ void Call::set_tensor(std::string_view name, char const* argument, Array const& 
 }
 
 void Call::add_argument(cosmati_argument const& argument) {
-  if (argument_count_ == most)
+  if (argument_count_ == maximum)
     raise(PyExc_ValueError,
-          std::string(operation_.name) + ": more than " + std::to_string(most) + " arguments");
+          std::string(operation_.name) + ": more than " + std::to_string(maximum) + " arguments");
   arguments_[argument_count_++] = argument;
 }
 

@@ -62,7 +62,7 @@ class Call {
   void run(std::shared_ptr<Plan const> plan = nullptr);
 
  private:
-  static constexpr std::size_t most = 32;
+  static constexpr std::size_t maximum = 32;
 
   void add_argument(cosmati_argument const& argument);
   void write_key(std::string& key) const;
@@ -72,9 +72,9 @@ class Call {
   Operation const& operation_;
   alignas(8) std::byte memory_[1024];
   char const* epilogue_ = "";
-  std::array<cosmati_named_tensor, most> operands_;
-  std::array<cosmati_argument, most> arguments_;
-  std::array<Object, most> capsules_;
+  std::array<cosmati_named_tensor, maximum> operands_;
+  std::array<cosmati_argument, maximum> arguments_;
+  std::array<Object, maximum> capsules_;
   std::size_t operand_count_ = 0, argument_count_ = 0, capsule_count_ = 0;
   Array first_;  // determines the device, stream and library of the others
   char const* first_name_ = nullptr;
@@ -92,7 +92,7 @@ class Group {
   cosmati_argument const* arguments();
 
   std::deque<Call> members_;
-  std::array<cosmati_argument, Call::most> arguments_;
+  std::array<cosmati_argument, Call::maximum> arguments_;
   std::vector<void const*> pointers_;
 };
 

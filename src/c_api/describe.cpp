@@ -80,13 +80,13 @@ TensorDescription tensor_of(char const* operation, char const* name, cosmati_ten
   if (tensor.type < 0 || tensor.type >= data_type_count)
     refuse(fmt::format("{}: {} is of type {}; valid values: COSMATI_F64 (0) to COSMATI_S32 ({})", operation,
                        name, tensor.type, data_type_count - 1));
-  constexpr std::int64_t most = 1 << 20;
+  constexpr std::int64_t maximum = 1 << 20;
   std::int64_t const alignment =
       tensor.alignment == 0 ? TensorDescription::default_alignment : tensor.alignment;
-  if (alignment < 1 || alignment > most || (alignment & (alignment - 1)) != 0)
+  if (alignment < 1 || alignment > maximum || (alignment & (alignment - 1)) != 0)
     refuse(
         fmt::format("{}: {} declares an alignment of {} bytes; expected a power of two up to {}, or 0 for {}",
-                    operation, name, tensor.alignment, most, +TensorDescription::default_alignment));
+                    operation, name, tensor.alignment, maximum, +TensorDescription::default_alignment));
   result.type = static_cast<DataType>(tensor.type);
   result.alignment = static_cast<int>(alignment);
   result.layout.shape.rank = tensor.rank;

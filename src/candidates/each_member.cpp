@@ -37,8 +37,8 @@ struct Workspaces {
     return std::max(in_turn, of_thread * static_cast<std::size_t>(device.threads));
   }
   void add(GemmProblem const& member, Device const& device, std::size_t workspace) {
-    std::size_t& most = side_by_side(member, device) ? of_thread : in_turn;
-    most = std::max(most, padded(workspace));
+    std::size_t& maximum = side_by_side(member, device) ? of_thread : in_turn;
+    maximum = std::max(maximum, padded(workspace));
   }
 };
 

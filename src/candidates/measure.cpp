@@ -43,16 +43,16 @@ double seconds_since(Clock::time_point start) {
 }
 
 double measure_on_host(std::function<void()> const& call, double seconds, double limit) {
-  double least = 0;
+  double minimum = 0;
   auto const begin = Clock::now();
   do {
     auto const start = Clock::now();
     call();
     double const elapsed = seconds_since(start);
-    least = least == 0 ? elapsed : std::min(least, elapsed);
+    minimum = minimum == 0 ? elapsed : std::min(minimum, elapsed);
     if (elapsed > limit) break;
   } while (seconds_since(begin) < seconds);
-  return least;
+  return minimum;
 }
 
 // Captures `count` calls; empty if the call cannot be captured. Nothing is executed on the stream.

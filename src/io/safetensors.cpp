@@ -98,12 +98,12 @@ SafetensorsFile SafetensorsFile::open(std::string const& path) {
 RawArray const& SafetensorsFile::at(std::string const& tensor) const {
   auto const found = tensors_.find(tensor);
   if (found != tensors_.end()) return found->second;
-  constexpr std::size_t most = 12;
+  constexpr std::size_t maximum = 12;
   std::string there;
   std::size_t count = 0;
   for (auto const& entry : tensors_) {
-    if (count++ == most) {
-      there += fmt::format(" and {} more", tensors_.size() - most);
+    if (count++ == maximum) {
+      there += fmt::format(" and {} more", tensors_.size() - maximum);
       break;
     }
     there += (there.empty() ? "" : ", ") + in_quotes(entry.first);

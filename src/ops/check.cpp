@@ -48,9 +48,9 @@ class PlaceSearch {
   bool search(std::size_t at, Index sum, bool differs) {
     if (at == order_.size()) return differs && sum == 0;
     int const d = order_[at];
-    Index const stride = layout_.stride[d], most = layout_.extent(d) - 1;
+    Index const stride = layout_.stride[d], maximum = layout_.extent(d) - 1;
     // The first nonzero difference may be assumed positive; for a stride of 0, differences cost nothing.
-    Index low = differs ? -most : 0, high = most;
+    Index low = differs ? -maximum : 0, high = maximum;
     if (stride > 0) {
       low = std::max(low, -((sum + reach_[at + 1]) / stride));
       high = std::min(high, (reach_[at + 1] - sum) / stride);

@@ -28,9 +28,9 @@ void validate(ElementwiseProblem const& problem) {
   check_same_shape(operation, y, x);
   check_epilogue(operation, problem.epilogue, elementwise_indices(problem.x.layout.rank()), y, false);
   auto const& expression = problem.epilogue.expression;
-  auto const limit = [&](char const* what, std::size_t count, int most) {
-    if (count > static_cast<std::size_t>(most))
-      refuse(operation, fmt::format("the expression names {} {}; at most {} allowed", count, what, most));
+  auto const limit = [&](char const* what, std::size_t count, int maximum) {
+    if (count > static_cast<std::size_t>(maximum))
+      refuse(operation, fmt::format("the expression names {} {}; at most {} allowed", count, what, maximum));
   };
   limit("operands", expression.operands().size(), max_elementwise_operands);
   limit("stores", expression.stores().size(), max_elementwise_stores);

@@ -21,8 +21,8 @@ long long cache_bytes(std::string const& text) {
   auto const [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   std::string const unit(error == std::errc() ? end : text.data());
   long long const scale = unit == "K" ? 1024 : unit == "M" ? 1024 * 1024 : unit.empty() ? 1 : 0;
-  constexpr long long most = 1ll << 30;  // limit in units
-  return number > 0 && number < most ? number * scale : 0;
+  constexpr long long maximum = 1ll << 30;  // limit in units
+  return number > 0 && number < maximum ? number * scale : 0;
 }
 
 }  // namespace

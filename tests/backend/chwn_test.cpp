@@ -104,15 +104,15 @@ std::string text_of(ConvolutionProblem const& p) {
          std::to_string(p.groups);
 }
 
-// `most` bounds the channels of a group, and the extents.
-ConvolutionProblem random_convolution(Random& random, Index most) {
+// `maximum` bounds the channels of a group, and the extents.
+ConvolutionProblem random_convolution(Random& random, Index maximum) {
   ConvolutionProblem p;
   while (true) {
     p.groups = random.between(1, 2);
-    Index const in = random.between(1, most), out = random.between(1, most);
+    Index const in = random.between(1, maximum), out = random.between(1, maximum);
     Index image[2], taps[2], output[2];
     for (int i = 0; i < 2; ++i) {
-      image[i] = random.between(1, most + 4);
+      image[i] = random.between(1, maximum + 4);
       taps[i] = random.between(1, 6);
       p.stride[i] = random.between(1, 3);
       p.dilation[i] = random.between(1, 3);

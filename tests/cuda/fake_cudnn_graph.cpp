@@ -205,9 +205,9 @@ void fill(Object& target, Engine engine, Object const* graph) {
 }
 
 template <class Element>
-Status give(Element value, std::int64_t most, std::int64_t* count, void* elements) {
+Status give(Element value, std::int64_t maximum, std::int64_t* count, void* elements) {
   *count = 1;
-  if (most > 0) std::memcpy(elements, &value, sizeof value);
+  if (maximum > 0) std::memcpy(elements, &value, sizeof value);
   return Status::success;
 }
 
@@ -257,7 +257,7 @@ Status cudnnBackendFinalize(void* handle) {
   return status;
 }
 
-Status cudnnBackendGetAttribute(void* handle, Attribute attribute, ElementKind, std::int64_t most,
+Status cudnnBackendGetAttribute(void* handle, Attribute attribute, ElementKind, std::int64_t maximum,
                                 std::int64_t* count, void* elements) {
   auto const& object = *static_cast<Object*>(handle);
   if (!object.is_final) return dnn::bad_parameter;
@@ -267,7 +267,7 @@ Status cudnnBackendGetAttribute(void* handle, Attribute attribute, ElementKind, 
     case Attribute::heuristics_results: {
       std::vector<Engine> const engines = engines_of(object);
       *count = static_cast<std::int64_t>(engines.size());
-      for (std::int64_t i = 0; i < std::min(most, *count); ++i)
+      for (std::int64_t i = 0; i < std::min(maximum, *count); ++i)
         fill(*targets[i], engines[static_cast<std::size_t>(i)],
              object.one<Object const*>(Attribute::heuristics_graph));
       return Status::success;
@@ -277,20 +277,20 @@ Status cudnnBackendGetAttribute(void* handle, Attribute attribute, ElementKind, 
       fill(*targets[0], engine, nullptr);
       return Status::success;
     case Attribute::configuration_knobs:
-      *count = std::min<std::int64_t>(most, engine.knob == without_knob ? 0 : 1);
+      *count = std::min<std::int64_t>(maximum, engine.knob == without_knob ? 0 : 1);
       if (*count > 0) fill(*targets[0], engine, nullptr);
       return Status::success;
-    case Attribute::knob_kind: return give(std::int32_t{2}, most, count, elements);
-    case Attribute::knob_value: return give(engine.knob, most, count, elements);
-    case Attribute::engine_index: return give(engine.index, most, count, elements);
+    case Attribute::knob_kind: return give(std::int32_t{2}, maximum, count, elements);
+    case Attribute::knob_value: return give(engine.knob, maximum, count, elements);
+    case Attribute::engine_index: return give(engine.index, maximum, count, elements);
     case Attribute::engine_numerical_notes:
-      if (engine.index == 12) return give(NumericalNote::tensor_core, most, count, elements);
-      if (engine.index == 13) return give(NumericalNote::down_convert_inputs, most, count, elements);
+      if (engine.index == 12) return give(NumericalNote::tensor_core, maximum, count, elements);
+      if (engine.index == 13) return give(NumericalNote::down_convert_inputs, maximum, count, elements);
       *count = 0;
       return Status::success;
     case Attribute::plan_workspace_bytes: {
       std::int64_t const index = object.one<Object const*>(Attribute::plan_configuration)->engine.index;
-      return give(index == 15 ? std::int64_t{1} << 40 : 100 * index, most, count, elements);
+      return give(index == 15 ? std::int64_t{1} << 40 : 100 * index, maximum, count, elements);
     }
     default: return dnn::bad_parameter;
   }

@@ -35,7 +35,7 @@ class GpuFile : public ::testing::Test {
   std::string path_;
 };
 
-constexpr char const* least =
+constexpr char const* minimum =
     "compute_capability = 8.0\nmultiprocessors = 10\nshared_bytes_per_block = 1000\n"
     "clock_hertz = 1e9\nmemory_bytes_per_second = 1.5e12\n";
 
@@ -84,7 +84,7 @@ TEST_F(GpuFile, WhatIsWrittenIsReadAgain) {
 }
 
 TEST_F(GpuFile, WhatIsNotGivenFollowsFromTheCapability) {
-  Gpu const gpu = read("# mine\n\n  name = A card # of mine\r\n fma_f64=7\n" + std::string(least));
+  Gpu const gpu = read("# mine\n\n  name = A card # of mine\r\n fma_f64=7\n" + std::string(minimum));
   EXPECT_EQ(gpu.name, "A card");
   EXPECT_EQ(gpu.shared_bytes_per_multiprocessor, 2024);
   EXPECT_EQ(gpu.registers_per_multiprocessor, 65536);
@@ -97,7 +97,7 @@ TEST_F(GpuFile, WhatIsNotGivenFollowsFromTheCapability) {
   EXPECT_EQ(card.threads_per_multiprocessor, 1536);  // the value of capability 8.6
   EXPECT_EQ(card.blocks_per_multiprocessor, 16);
   EXPECT_DOUBLE_EQ(gpu.memory_bytes_per_second, 1.5e12);
-  EXPECT_EQ(read(least).name, path_);
+  EXPECT_EQ(read(minimum).name, path_);
 }
 
 TEST_F(GpuFile, ErrorsNameTheLine) {

@@ -94,18 +94,19 @@ GemmProblem row_major_product(DataType type, Index batch, Index m, Index n, Inde
 void expect_rows_kept(Device const& device, DataType type, std::vector<Index> const& rows, Index n, Index k,
                       std::string const& expression) {
   for (char const* const letters : {"nn", "tn", "nt"}) {
-    Made const most =
+    Made const maximum =
         computed(product(type, type, rows.back(), n, k, letters, expression), device, invariant);
     for (Index const m : rows) {
       Made const made = computed(product(type, type, m, n, k, letters, expression), device, invariant);
-      EXPECT_EQ(differing(made.result, most.result), 0)
-          << name_of(type) << ' ' << letters << " m=" << m << " by " << made.kernel << " and " << most.kernel;
+      EXPECT_EQ(differing(made.result, maximum.result), 0)
+          << name_of(type) << ' ' << letters << " m=" << m << " by " << made.kernel << " and "
+          << maximum.kernel;
     }
   }
-  Made const most = computed(row_major_product(type, 3, rows.back(), n, k, expression), device, invariant);
+  Made const maximum = computed(row_major_product(type, 3, rows.back(), n, k, expression), device, invariant);
   for (Index const m : rows) {
     Made const made = computed(row_major_product(type, 1, m, n, k, expression), device, invariant);
-    EXPECT_EQ(differing(made.result, most.result), 0) << name_of(type) << " a matrix of three, m=" << m;
+    EXPECT_EQ(differing(made.result, maximum.result), 0) << name_of(type) << " a matrix of three, m=" << m;
   }
 }
 

@@ -53,11 +53,11 @@ TEST(StreamK, ALastWaveThatIsNotFullIsStreamedWithOneBeforeIt) {
 }
 
 Plan<GemmProblem> plan_of(GemmProblem const& problem, std::string const& policy = "",
-                          std::string const& kernel = "", std::size_t most = ~std::size_t{0}) {
+                          std::string const& kernel = "", std::size_t maximum = ~std::size_t{0}) {
   PlanOptions options;
   options.policy = policy;
   options.kernel = kernel;
-  options.max_workspace = most;
+  options.max_workspace = maximum;
   return make_plan(problem, gpu_device("h200"), options);
 }
 std::string complaint(GemmProblem const& problem, std::string const& policy, std::string const& kernel) {

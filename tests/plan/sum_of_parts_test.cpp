@@ -15,17 +15,17 @@ using testing::gpu_device;
 using testing::product;
 
 Plan<GemmProblem> plan_of(GemmProblem const& problem, std::string const& policy,
-                          std::size_t most = ~std::size_t{0}) {
+                          std::size_t maximum = ~std::size_t{0}) {
   PlanOptions options;
   options.policy = policy;
   options.kernel = "warp_specialized";
-  options.max_workspace = most;
+  options.max_workspace = maximum;
   return make_plan(problem, gpu_device("h200"), options);
 }
 std::string complaint(GemmProblem const& problem, std::string const& policy,
-                      std::size_t most = ~std::size_t{0}) {
+                      std::size_t maximum = ~std::size_t{0}) {
   try {
-    (void)plan_of(problem, policy, most);
+    (void)plan_of(problem, policy, maximum);
   } catch (Error const& error) {
     return error.what();
   }

@@ -32,10 +32,10 @@ std::string passes_of(int columns, int element_bytes) {
     }
     passes += static_cast<int>(busiest);
   }
-  int const least = 32 / lanes_at_once;
+  int const minimum = 32 / lanes_at_once;
   return "The banks are busy " + times(passes) + " for 32 lanes" +
-         (passes > least ? "; " + times(least) + " would suffice without conflicts."
-                         : ", the minimum: no conflicts.");
+         (passes > minimum ? "; " + times(minimum) + " would suffice without conflicts."
+                           : ", the minimum: no conflicts.");
 }
 
 // Draws the first eight rows of a box; a lane writes two adjacent elements at a time.

@@ -46,7 +46,7 @@ struct Performance {
   FUNCTION(cudnnBackendSetAttribute, Status,                                                                 \
            (void* object, Attribute attribute, ElementKind kind, std::int64_t count, void const* elements))  \
   FUNCTION(cudnnBackendGetAttribute, Status,                                                                 \
-           (void* object, Attribute attribute, ElementKind kind, std::int64_t most, std::int64_t* count,     \
+           (void* object, Attribute attribute, ElementKind kind, std::int64_t maximum, std::int64_t* count,  \
             void* elements))                                                                                 \
   FUNCTION(cudnnBackendExecute, Status, (Context * context, void* plan, void* variant_pack))                 \
   FUNCTION(cudnnGetVersion, std::size_t, ())                                                                 \

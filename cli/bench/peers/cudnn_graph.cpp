@@ -62,12 +62,12 @@ std::vector<CudnnObject> made_objects(ObjectKind kind, std::size_t count) {
 }
 
 std::vector<CudnnObject> objects_of(CudnnObject const& owner, Attribute attribute, ObjectKind kind,
-                                    std::size_t most) {
-  std::vector<CudnnObject> objects = made_objects(kind, most);
+                                    std::size_t maximum) {
+  std::vector<CudnnObject> objects = made_objects(kind, maximum);
   std::vector<void*> handles;
   for (CudnnObject const& one : objects) handles.push_back(one.handle());
   std::int64_t const count =
-      owner.get(attribute, ElementKind::object, static_cast<std::int64_t>(most), handles.data());
+      owner.get(attribute, ElementKind::object, static_cast<std::int64_t>(maximum), handles.data());
   objects.erase(objects.begin() + static_cast<std::ptrdiff_t>(std::min<std::int64_t>(
                                       count, static_cast<std::int64_t>(objects.size()))),
                 objects.end());
@@ -106,11 +106,11 @@ void CudnnObject::finalize() const {
   cudnn::check("cudnnBackendFinalize", cudnn::library().cudnnBackendFinalize(handle_));
 }
 
-std::int64_t CudnnObject::get(cudnn::Attribute attribute, cudnn::ElementKind kind, std::int64_t most,
+std::int64_t CudnnObject::get(cudnn::Attribute attribute, cudnn::ElementKind kind, std::int64_t maximum,
                               void* elements) const {
   std::int64_t count = 0;
-  cudnn::check("cudnnBackendGetAttribute",
-               cudnn::library().cudnnBackendGetAttribute(handle_, attribute, kind, most, &count, elements));
+  cudnn::check("cudnnBackendGetAttribute", cudnn::library().cudnnBackendGetAttribute(
+                                               handle_, attribute, kind, maximum, &count, elements));
   return count;
 }
 
@@ -217,11 +217,11 @@ std::string CudnnGraph::Plans::reason() const {
 CudnnGraph::Plans CudnnGraph::plans(std::size_t max_bytes, int max_plans) const {
   Plans result;
   std::set<std::string> seen;
-  auto const most = static_cast<std::size_t>(max_plans);
-  std::size_t const kept_for_fallback = most / 6;
+  auto const maximum = static_cast<std::size_t>(max_plans);
+  std::size_t const kept_for_fallback = maximum / 6;
   for (HeuristicMode const mode : {HeuristicMode::a, HeuristicMode::b, HeuristicMode::fallback}) try {
-      add_plans(mode, max_bytes, mode == HeuristicMode::fallback ? most : most - kept_for_fallback, seen,
-                result);
+      add_plans(mode, max_bytes, mode == HeuristicMode::fallback ? maximum : maximum - kept_for_fallback,
+                seen, result);
     } catch (Error const& error) {  // another mode may succeed
       if (error.code() != ErrorCode::system) throw;
       result.last_failure = error.what();

@@ -38,8 +38,8 @@ class CudnnObject {
     set(attribute, cudnn::ElementKind::object, 1, &object.handle_);
   }
   void finalize() const;
-  // Writes at most `most` elements and returns the number available.
-  std::int64_t get(cudnn::Attribute attribute, cudnn::ElementKind kind, std::int64_t most,
+  // Writes at most `maximum` elements and returns the number available.
+  std::int64_t get(cudnn::Attribute attribute, cudnn::ElementKind kind, std::int64_t maximum,
                    void* elements) const;
   std::int64_t integer(cudnn::Attribute attribute) const;
 

@@ -107,7 +107,7 @@ CudnnLegacy::Owned<cudnn::ConvolutionDescriptor> CudnnLegacy::with_math(Math mat
 }
 
 std::vector<CudnnLegacy::Algorithm> CudnnLegacy::find(CudnnArrays const& arrays, void* workspace,
-                                                      std::size_t bytes, int most) const {
+                                                      std::size_t bytes, int maximum) const {
   constexpr int max_found = 32;
   cudnn::Performance found[max_found] = {};
   int count = 0;
@@ -133,7 +133,7 @@ std::vector<CudnnLegacy::Algorithm> CudnnLegacy::find(CudnnArrays const& arrays,
   Status last = Status::not_supported;
   std::set<std::pair<unsigned, Math>> taken;
   std::vector<Algorithm> result;
-  for (int i = 0; i < count && static_cast<int>(taken.size()) < most; ++i) {
+  for (int i = 0; i < count && static_cast<int>(taken.size()) < maximum; ++i) {
     cudnn::Performance performance = found[i];
     last = performance.status;
     if (performance.status != Status::success) continue;

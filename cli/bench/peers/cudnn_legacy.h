@@ -22,8 +22,9 @@ class CudnnLegacy {
 
   CudnnLegacy(cudnn::Context* context, CudnnConvolution const& convolution);
 
-  // Lets the library time its algorithms; returns the fastest, at most `most`, in order.
-  std::vector<Algorithm> find(CudnnArrays const& arrays, void* workspace, std::size_t bytes, int most) const;
+  // Lets the library time its algorithms; returns the fastest, at most `maximum`, in order.
+  std::vector<Algorithm> find(CudnnArrays const& arrays, void* workspace, std::size_t bytes,
+                              int maximum) const;
   void run(Algorithm const& algorithm, CudnnArrays const& arrays, void* workspace, std::size_t bytes) const;
   std::string name_of(Algorithm const& algorithm) const;  // "implicit_precomp_gemm"
 

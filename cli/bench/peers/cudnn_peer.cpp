@@ -259,10 +259,10 @@ std::vector<CudnnPeer::Choice> CudnnPeer::legacy_choices() {
         choices.push_back({i, {}, std::move(algorithm)});
     });
   }
-  float least = std::numeric_limits<float>::infinity();
-  for (Choice const& choice : choices) least = std::min(least, choice.legacy->performance.milliseconds);
+  float minimum = std::numeric_limits<float>::infinity();
+  for (Choice const& choice : choices) minimum = std::min(minimum, choice.legacy->performance.milliseconds);
   std::erase_if(choices, [&](Choice const& choice) {
-    return choice.legacy->performance.milliseconds > static_cast<float>(worth_timing) * least;
+    return choice.legacy->performance.milliseconds > static_cast<float>(worth_timing) * minimum;
   });
   return choices;
 }

@@ -48,7 +48,7 @@ struct PeerAlgorithm {
 };
 
 struct PeerTimes {
-  double least = 0, median = 0;  // seconds per call
+  double minimum = 0, median = 0;  // seconds per call
   long long samples = 0;
 };
 

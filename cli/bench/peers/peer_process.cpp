@@ -31,7 +31,7 @@ PeerProcess::PeerProcess(PeerProblem const& problem)
 PeerTimes PeerProcess::time(double seconds) {
   PeerTimes answer;
   std::istringstream reply(process_.write_line(std::to_string(seconds)) ? process_.read_line() : "");
-  if (!(reply >> answer.least >> answer.median >> answer.samples))
+  if (!(reply >> answer.minimum >> answer.median >> answer.samples))
     throw Error(ErrorCode::unavailable, "peer " + peer_ + ": it exited during a measurement");
   return answer;
 }

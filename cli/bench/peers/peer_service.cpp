@@ -148,7 +148,7 @@ void serve_peer(PeerProblem const& problem) {
       continue;
     }
     Slice const slice = time_slice(service.call, seconds);
-    std::cout << fmt::format("{} {} {}", slice.least, quantile(slice.samples, 0.5), slice.samples.size())
+    std::cout << fmt::format("{} {} {}", slice.minimum, quantile(slice.samples, 0.5), slice.samples.size())
               << std::endl;
   }
 }

@@ -199,9 +199,9 @@ depthwise_kernel(COSMATI_PARAMETER typename Traits::Params params) {
 }
 
 // The same for a strided data gradient: the blocks of all phases.
-template <class Traits, int most>
+template <class Traits, int max_phases>
 COSMATI_KERNEL(Traits::threads, 3)
-depthwise_of_phases_kernel(COSMATI_PARAMETER PhasesInTurn<typename Traits::Params, most> phases) {
+depthwise_of_phases_kernel(COSMATI_PARAMETER PhasesInTurn<typename Traits::Params, max_phases> phases) {
   PhaseBlock const at = phase_and_block(phases, arch::block_x());
   compute_depthwise<Traits>(phases.phase[at.phase].params, at.block);
 }

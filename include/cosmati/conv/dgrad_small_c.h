@@ -257,7 +257,7 @@ dgrad_small_c_kernel(COSMATI_PARAMETER typename Traits::Params params) {
             first_w = (block.first_column + column) * shape.columns.stride;
   bool const along_columns = shape.run == DgradSmallCRun::columns,
              along_channels = shape.run == DgradSmallCRun::channels;
-  constexpr int most = Traits::bound.run;
+  constexpr int maximum = Traits::bound.run;
   COSMATI_NO_UNROLL
   for (int item = part; item < shape.sums() / shape.run_length(); item += shape.parts) {
     int rest = item;
@@ -272,9 +272,9 @@ dgrad_small_c_kernel(COSMATI_PARAMETER typename Traits::Params params) {
     int const valid = left < shape.run_length() ? left : shape.run_length();
     int const number = (rest * shape.columns.stride + s) * shape.channels + k;
     int const apart = along_columns ? shape.channels : 1;
-    Real value[most];
+    Real value[maximum];
     COSMATI_UNROLL
-    for (int e = 0; e < most; ++e) {
+    for (int e = 0; e < maximum; ++e) {
       Sum all{};
       if (e < shape.run_length()) {
         Sum const* const mine = shared.sums() + (number + e * apart) * Traits::threads + lane;

@@ -81,11 +81,11 @@ COSMATI_CONSTEXPR DgradSmallCBound bound_of(DgradSmallCShape const& shape) {
           shape.row_pitch(),
           shape.run_length()};
 }
-COSMATI_CONSTEXPR bool is_within(DgradSmallCBound const& bound, DgradSmallCBound const& most) {
-  return bound.cells <= most.cells && bound.stride_rows <= most.stride_rows &&
-         bound.stride_columns <= most.stride_columns && bound.channels <= most.channels &&
-         bound.value_rows <= most.value_rows && bound.value_columns <= most.value_columns &&
-         bound.weights <= most.weights && bound.run <= most.run;
+COSMATI_CONSTEXPR bool is_within(DgradSmallCBound const& bound, DgradSmallCBound const& maximum) {
+  return bound.cells <= maximum.cells && bound.stride_rows <= maximum.stride_rows &&
+         bound.stride_columns <= maximum.stride_columns && bound.channels <= maximum.channels &&
+         bound.value_rows <= maximum.value_rows && bound.value_columns <= maximum.value_columns &&
+         bound.weights <= maximum.weights && bound.run <= maximum.run;
 }
 // The limits of a kernel whose shape is known only at run time.
 inline constexpr DgradSmallCBound largest_dgrad_small_c_bound{2, 4, 4, 4, 9, 8, 32, 4};

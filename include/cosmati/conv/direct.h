@@ -84,9 +84,9 @@ direct_convolution_kernel(COSMATI_PARAMETER typename Traits::Params params) {
 }
 
 // The same for a strided data gradient: the blocks of all phases.
-template <class Traits, int most>
+template <class Traits, int max_phases>
 COSMATI_KERNEL(Traits::threads, 1)
-direct_of_phases_kernel(COSMATI_PARAMETER PhasesParameters<typename Traits::Params, most> phases) {
+direct_of_phases_kernel(COSMATI_PARAMETER PhasesParameters<typename Traits::Params, max_phases> phases) {
   int const phase = phase_of_block(phases, arch::block_x());
   compute_direct<Traits>(phases.phase[phase], arch::block_x() - phases.first_block[phase]);
 }

@@ -265,9 +265,9 @@ direct_tiled_kernel(COSMATI_PARAMETER typename Traits::Params params) {
 }
 
 // The same for a strided data gradient: the blocks of all phases.
-template <class Traits, int most>
+template <class Traits, int max_phases>
 COSMATI_KERNEL(Traits::threads, Traits::blocks)
-direct_tiled_of_phases_kernel(COSMATI_PARAMETER PhasesInTurn<typename Traits::Params, most> phases) {
+direct_tiled_of_phases_kernel(COSMATI_PARAMETER PhasesInTurn<typename Traits::Params, max_phases> phases) {
   PhaseBlock const at = phase_and_block(phases, arch::block_x());
   compute_direct_tiled<Traits>(phases.phase[at.phase].params, at.block);
 }

@@ -8,7 +8,7 @@ namespace cosmati {
 
 // first_block counts clusters; launch.blocks is the number of clusters that have a tile or, with split-K, a
 // part of one.
-template <class Traits, int most>
+template <class Traits, int max_phases>
 class PhaseScheduler {
   static constexpr GemmPolicy policy = Traits::policy;
   static constexpr int cluster = policy.cluster();
@@ -16,7 +16,7 @@ class PhaseScheduler {
   static_assert(policy.partition != Partition::stream_k, "stream-K ranges of steps cannot span phases");
 
  public:
-  using Launch = PhasesParameters<typename Traits::Params, most>;
+  using Launch = PhasesParameters<typename Traits::Params, max_phases>;
 
   COSMATI_DEVICE PhaseScheduler(Launch const& launch, ClusterPlace place)
       : launch_(launch), place_(place), index_(arch::block_x() / cluster) {

@@ -8,9 +8,9 @@ namespace cosmati {
 
 // Like gemm_kernel, and built from the same functions. It is separate because indexing the parameters costs
 // instructions in the main loop. Grid: (tiles of all phases, parts of k, groups); stream-K is not supported.
-template <class Traits, int most>
+template <class Traits, int max_phases>
 COSMATI_KERNEL(Traits::threads, Traits::policy.blocks)
-gemm_of_phases_kernel(COSMATI_PARAMETER PhasesParameters<typename Traits::Params, most> phases) {
+gemm_of_phases_kernel(COSMATI_PARAMETER PhasesParameters<typename Traits::Params, max_phases> phases) {
   constexpr GemmPolicy policy = Traits::policy;
   constexpr bool splits_k = policy.partition == Partition::split_k;
   auto& shared = arch::shared_storage<typename Traits::SharedStorage>();

@@ -8,11 +8,11 @@ inline constexpr int max_phases_of_launch = 16;
 
 // phase[i] is computed by blocks first_block[i] to first_block[i + 1] - 1 of the grid's x. A launch passes
 // only the used elements of phase[].
-template <class Params, int most>
+template <class Params, int max_phases>
 struct PhasesParameters {
   int count = 0, blocks = 0;  // blocks: of all phases
   int first_block[max_phases_of_launch] = {};
-  Params phase[most];
+  Params phase[max_phases];
 };
 
 template <class Phases>

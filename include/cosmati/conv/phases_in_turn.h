@@ -10,7 +10,7 @@ inline constexpr int max_phases_in_turn = 64;
 
 // Block b < count * turns of the grid's x is block b / count of phase b mod count; the remaining blocks of
 // the phases follow, phase by phase. A launch passes only the used elements of phase[].
-template <class Params, int most>
+template <class Params, int max_phases>
 struct PhasesInTurn {
   struct Phase {
     Params params;
@@ -18,7 +18,7 @@ struct PhasesInTurn {
   };
   Divisor count;
   int turns = 0;
-  Phase phase[most];
+  Phase phase[max_phases];
 };
 
 struct PhaseBlock {

@@ -104,9 +104,10 @@ struct StridedSource {
             between_0_and_width(outer_left_ - outer)};
   }
   COSMATI_DEVICE Step step(Index first_depth) const {
-    constexpr Index most = 1 << 20;  // larger than the depth of any step, smaller than `far`
+    constexpr Index maximum = 1 << 20;  // larger than the depth of any step, smaller than `far`
     Index const left = depth_extent_ - first_depth;
-    return {first_depth * column_stride_, left < most ? static_cast<int>(left) : static_cast<int>(most)};
+    return {first_depth * column_stride_,
+            left < maximum ? static_cast<int>(left) : static_cast<int>(maximum)};
   }
   template <bool whole>
   COSMATI_DEVICE Run<Element> run(Row const& row, Step const& step, int more) const {

@@ -62,7 +62,7 @@ struct TileSharing {
 COSMATI_CONSTEXPR TileSharing share_tiles(int tiles, int maps, int addends, int max_parts, int threads,
                                           int taps, int tile) {
   TileSharing best;
-  long long least = 0;
+  long long minimum = 0;
   for (int parts = 1; parts <= max_parts && addends % parts == 0; parts *= 2)
     for (int m = 1; m <= 4; ++m) {
       if (maps % m != 0) continue;
@@ -71,7 +71,7 @@ COSMATI_CONSTEXPR TileSharing share_tiles(int tiles, int maps, int addends, int 
       // Loading an element of the patch takes as long as four multiply-adds.
       long long const each = 4 * patch + m * taps * taps * (1 + tile * tile);
       long long const cost = rounds * (addends / parts * each + 8 * (parts - 1) * m * tile * tile);
-      if (least == 0 || cost < least) best = {m, parts}, least = cost;
+      if (minimum == 0 || cost < minimum) best = {m, parts}, minimum = cost;
     }
   return best;
 }

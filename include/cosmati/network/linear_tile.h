@@ -18,8 +18,8 @@ struct LinearTile : FusedBlock<network> {
 
   // Each warp computes some outputs; its lanes share the inputs.
   COSMATI_DEVICE void forward(float const* values) const {
-    constexpr int share = (outputs + warps - 1) / warps, most = 32 / images < 8 ? 32 / images : 8;
-    constexpr int rows = share > 4 && most > 4 ? 8 : share > 2 ? 4 : share, sums = rows * images;
+    constexpr int share = (outputs + warps - 1) / warps, maximum = 32 / images < 8 ? 32 / images : 8;
+    constexpr int rows = share > 4 && maximum > 4 ? 8 : share > 2 ? 4 : share, sums = rows * images;
     static_assert(sums <= 32 && (sums & (sums - 1)) == 0, "each sum of a warp has one or more lanes");
     int const lane = arch::thread() % 32;
     // The image and row of the sum that distribute_sums() leaves in this lane.

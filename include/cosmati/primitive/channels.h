@@ -126,25 +126,25 @@ struct ChannelKernel {
   }
 
   // Combines `count` partial results; with the mean of all, a single division suffices.
-  template <int most, class At>
+  template <int maximum, class At>
   COSMATI_DEVICE static Partial<Real, 3> joined(int count, At const& at) {
-    Real part[most][3];
+    Real part[maximum][3];
     Partial<Real, 3> all;
     all.clear(static_cast<int>(Combine::moments));
     Real sum = 0;
     COSMATI_UNROLL
-    for (int i = 0; i < most; ++i) {
+    for (int i = 0; i < maximum; ++i) {
       COSMATI_UNROLL
       for (int v = 0; v < 3; ++v) part[i][v] = i < count ? at(i)[v] : Real(0);
     }
     COSMATI_UNROLL
-    for (int i = 0; i < most; ++i) {
+    for (int i = 0; i < maximum; ++i) {
       all.value[0] += part[i][0];
       sum += part[i][0] * part[i][1];
     }
     all.value[1] = all.value[0] > Real(0) ? sum / all.value[0] : Real(0);
     COSMATI_UNROLL
-    for (int i = 0; i < most; ++i) {
+    for (int i = 0; i < maximum; ++i) {
       Real const difference = part[i][1] - all.value[1];
       all.value[2] += part[i][2] + part[i][0] * difference * difference;
     }

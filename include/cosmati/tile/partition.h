@@ -33,10 +33,10 @@ COSMATI_CONSTEXPR ThreadPlace thread_place(int thread, int warps_m, int lanes_m,
           lane / pair % lanes_n};
 }
 
-// The largest power of two that divides `extent` and is at most `most`.
-COSMATI_CONSTEXPR int vector_within(int extent, int most) {
+// The largest power of two that divides `extent` and is at most `maximum`.
+COSMATI_CONSTEXPR int vector_within(int extent, int maximum) {
   int vector = 1;
-  while (vector * 2 <= most && extent % (vector * 2) == 0) vector *= 2;
+  while (vector * 2 <= maximum && extent % (vector * 2) == 0) vector *= 2;
   return vector;
 }
 

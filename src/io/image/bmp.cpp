@@ -99,13 +99,13 @@ class Decoder {
 
   void read_palette() {
     std::size_t const at = file_header_bytes + header_bytes_;
-    std::size_t const most = std::size_t{1} << bits_;
+    std::size_t const maximum = std::size_t{1} << bits_;
     std::size_t const used = u32_at(46);
-    colors_ = used == 0 ? most : used;
-    if (colors_ > most || colors_ * 4 > data_at_ - at)
+    colors_ = used == 0 ? maximum : used;
+    if (colors_ > maximum || colors_ * 4 > data_at_ - at)
       bad_file(name_,
                fmt::format("has a palette of {} colors; valid values: up to {} that fit before the pixels",
-                           colors_, most));
+                           colors_, maximum));
     for (std::size_t i = 0; i < colors_; ++i) {
       palette_[i] = color_at(at + 4 * i);
       gray_ = gray_ && palette_[i].red == palette_[i].green && palette_[i].red == palette_[i].blue;

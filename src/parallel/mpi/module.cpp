@@ -29,9 +29,9 @@ constexpr std::size_t max_at_once = std::size_t{1} << 30;
 
 template <class Element, class Call>
 void in_pieces(Element* data, std::size_t count, Call const& call) {
-  constexpr std::size_t most = max_at_once / sizeof(Element);
-  for (std::size_t first = 0; first < count; first += most)
-    call(data + first, static_cast<int>(std::min(most, count - first)));
+  constexpr std::size_t maximum = max_at_once / sizeof(Element);
+  for (std::size_t first = 0; first < count; first += maximum)
+    call(data + first, static_cast<int>(std::min(maximum, count - first)));
 }
 
 // Backs off while nothing happens, by default up to a millisecond: there may be more ranks than processors.

@@ -26,11 +26,11 @@ std::string extent_violation(std::vector<ConvolutionForm> const& forms);
 // Returns the largest equal slice of [0, extent) that fits; 1 if none does. `fits` must be monotonic.
 template <class Fits>
 Index largest_slice(Index extent, Fits const& fits) {
-  Index fewest = 1, most = extent < 1 ? 1 : extent;
-  while (fewest < most) {
-    Index const slices = fewest + (most - fewest) / 2;
+  Index fewest = 1, maximum = extent < 1 ? 1 : extent;
+  while (fewest < maximum) {
+    Index const slices = fewest + (maximum - fewest) / 2;
     if (fits((extent + slices - 1) / slices))
-      most = slices;
+      maximum = slices;
     else
       fewest = slices + 1;
   }

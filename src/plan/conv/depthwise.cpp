@@ -136,9 +136,9 @@ double predicted(std::vector<SlidingForm> const& forms, DepthwiseRecipe const& r
 
 }  // namespace
 
-int log2_lanes_of(Index extent, int least, int most) {
-  int best = least;
-  for (int shift = least; shift <= most; ++shift)
+int log2_lanes_of(Index extent, int minimum, int maximum) {
+  int best = minimum;
+  for (int shift = minimum; shift <= maximum; ++shift)
     if (parts(extent, Index{1} << shift) << shift <= parts(extent, Index{1} << best) << best) best = shift;
   return best;
 }

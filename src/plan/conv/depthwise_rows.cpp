@@ -247,10 +247,11 @@ std::optional<DepthwiseRowsShape> rows_shape(Problem const& p, bool channels_las
   return shape;
 }
 
-Index rows_of_part(Index rows, Index least, Index per_part, DepthwiseRowsShape const& shape, Gpu const& gpu) {
+Index rows_of_part(Index rows, Index minimum, Index per_part, DepthwiseRowsShape const& shape,
+                   Gpu const& gpu) {
   Index const wanted = Index{shape.blocks} * threads * gpu.multiprocessors / 2;
   Index parts = 1;
-  while (per_part * parts < wanted && parts_of(rows, 2 * parts) >= least) parts *= 2;
+  while (per_part * parts < wanted && parts_of(rows, 2 * parts) >= minimum) parts *= 2;
   return std::max<Index>(1, parts_of(rows, parts));
 }
 

@@ -48,9 +48,9 @@ std::string shape_text(DepthwiseRowsShape const& shape);
 // that the emulator has, if any. `max_vector`: the largest vector of channels; 1 unless they are contiguous.
 std::optional<DepthwiseRowsShape> rows_shape(ConvolutionProblem const& problem, bool channels_last,
                                              int max_vector, bool emulated);
-// Returns the number of rows of a part of `rows` rows, at least `least`, so that parts of `threads` threads
+// Returns the number of rows of a part of `rows` rows, at least `minimum`, so that parts of `threads` threads
 // each fill the GPU.
-Index rows_of_part(Index rows, Index least, Index threads, DepthwiseRowsShape const& shape, Gpu const& gpu);
+Index rows_of_part(Index rows, Index minimum, Index threads, DepthwiseRowsShape const& shape, Gpu const& gpu);
 // Predicted seconds without the launches, from the memory traffic and the multiply-adds, which overlap in
 // part: within a quarter of the times of an H100 between 7 and 190 us.
 double rows_seconds(ConvolutionProblem const& problem, Gpu const& gpu);

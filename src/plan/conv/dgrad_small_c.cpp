@@ -257,10 +257,10 @@ class TileSearch {
 }  // namespace
 
 void cap_widths(ConvolutionForm& form, int run) {
-  int const most = (run & (run - 1)) == 0 ? run : 1;
-  form.d.width = std::min(form.d.width, most);
-  for (DigitForm& operand : form.operands) operand.width = std::min(operand.width, most);
-  for (DigitForm& store : form.stores) store.width = std::min(store.width, most);
+  int const maximum = (run & (run - 1)) == 0 ? run : 1;
+  form.d.width = std::min(form.d.width, maximum);
+  for (DigitForm& operand : form.operands) operand.width = std::min(operand.width, maximum);
+  for (DigitForm& store : form.stores) store.width = std::min(store.width, maximum);
 }
 
 DgradSmallCForm dgrad_small_c_form(Problem const& p, DgradSmallCShape const& shape) {

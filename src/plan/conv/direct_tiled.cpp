@@ -40,7 +40,7 @@ bool reaches_outside(WindowAxis const& axis) {
 int wavefronts(SlidingForm const& sliding, DirectTiledRecipe const& recipe, PlaneSchedule const& planes) {
   DirectTile const& tile = recipe.tile;
   Index in_bank[32][32];
-  int of_bank[32] = {}, most = 1;
+  int of_bank[32] = {}, maximum = 1;
   for (Index thread = 0; thread < 32; ++thread) {
     Index const column = thread % tile.columns, above = thread / tile.columns;
     Index const down = tile.rows / tile.thread_rows, row = above % down * tile.thread_rows;
@@ -50,9 +50,9 @@ int wavefronts(SlidingForm const& sliding, DirectTiledRecipe const& recipe, Plan
     Index* const bank = in_bank[at % 32];
     int& count = of_bank[at % 32];
     if (std::find(bank, bank + count, at) == bank + count) bank[count++] = at;
-    most = std::max(most, count);
+    maximum = std::max(maximum, count);
   }
-  return most;
+  return maximum;
 }
 
 PlaneSchedule smallest_planes(SlidingForm const& sliding, DirectTiledRecipe const& recipe) {
@@ -76,15 +76,15 @@ PlaneSchedule smallest_planes(SlidingForm const& sliding, DirectTiledRecipe cons
 PlaneSchedule planes_of(SlidingForm const& sliding, DirectTiledRecipe const& recipe) {
   PlaneSchedule const smallest = smallest_planes(sliding, recipe);
   PlaneSchedule best = smallest;
-  int least = wavefronts(sliding, recipe, best);
-  for (int of_row = 0; of_row < 8 && least > 1; ++of_row)
-    for (int of_image = 0; of_image < (recipe.images > 1 ? 16 : 1) && least > 1; ++of_image) {
+  int minimum = wavefronts(sliding, recipe, best);
+  for (int of_row = 0; of_row < 8 && minimum > 1; ++of_row)
+    for (int of_image = 0; of_image < (recipe.images > 1 ? 16 : 1) && minimum > 1; ++of_image) {
       PlaneSchedule planes = smallest;
       planes.row_pitch += of_row;
       planes.channel_pitch = narrowed(Index{planes.rows} * planes.row_pitch);
       planes.image_pitch = narrowed(Index{recipe.channels} * planes.channel_pitch + of_image);
       int const now = wavefronts(sliding, recipe, planes);
-      if (now < least) least = now, best = planes;
+      if (now < minimum) minimum = now, best = planes;
     }
   return best;
 }
@@ -272,15 +272,15 @@ class Search {
 
  private:
   void consider_channels(DirectTiledRecipe recipe) {
-    Index const most = gpu_.shared_bytes_per_block;
+    Index const maximum = gpu_.shared_bytes_per_block;
     for (Index channels = std::min<Index>(inputs_, 32); channels > 0;
          channels = channels > 1 ? parts(channels, 2) : 0) {
       recipe.channels = narrowed(channels);
       Cost cost = cost_of(launches_, recipe, gpu_, false);
       if (min_bytes_ == 0 || cost.shared_bytes < min_bytes_) min_bytes_ = cost.shared_bytes;
-      if (cost.shared_bytes > most || (found() && cost.seconds >= seconds_)) continue;
+      if (cost.shared_bytes > maximum || (found() && cost.seconds >= seconds_)) continue;
       cost = cost_of(launches_, recipe, gpu_, true);
-      if (cost.shared_bytes > most || (found() && cost.seconds >= seconds_)) continue;
+      if (cost.shared_bytes > maximum || (found() && cost.seconds >= seconds_)) continue;
       best_ = recipe;
       best_.shared_bytes = narrowed(cost.shared_bytes);
       seconds_ = cost.seconds;

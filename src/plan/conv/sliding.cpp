@@ -112,13 +112,13 @@ SlidingLaunches sliding_launches(Problem const& problem, ConvolutionAlgorithm al
   std::stable_sort(forms.begin(), forms.end(), [](SlidingForm const& x, SlidingForm const& y) {
     return x.form.depth() > y.form.depth();
   });
-  int const most = with_epilogue_arguments(problem, [&]<class Epilogue>(Epilogue const&) {
+  int const maximum = with_epilogue_arguments(problem, [&]<class Epilogue>(Epilogue const&) {
     return algorithm == ConvolutionAlgorithm::depthwise
                ? max_phases_of<DepthwiseParameters<Epilogue, DigitArguments>>
                : max_phases_of<DirectTiledParameters<Epilogue, DigitArguments>>;
   });
   std::size_t const count =
-      (forms.size() + static_cast<std::size_t>(most) - 1) / static_cast<std::size_t>(most);
+      (forms.size() + static_cast<std::size_t>(maximum) - 1) / static_cast<std::size_t>(maximum);
   SlidingLaunches launches(count);
   for (std::size_t i = 0; i < forms.size(); ++i) launches[i * count / forms.size()].push_back(forms[i]);
   return launches;

@@ -75,7 +75,7 @@ std::string initializer(KnownAxis const& axis);
 program::Program sliding_program(Plan<ConvolutionProblem> const& plan);
 
 // Returns the power of two in 2^least..2^most whose tiles waste the least.
-int log2_lanes_of(Index extent, int least, int most);
+int log2_lanes_of(Index extent, int minimum, int maximum);
 
 struct SlidingGrid {
   Index x = 0, y = 1, z = 1;

@@ -89,21 +89,22 @@ class Slices {
   }
   Index extent() const { return extent_; }
   std::size_t bytes(Index slice) const {
-    std::size_t most = 0;
+    std::size_t maximum = 0;
     for (ConvolutionForm form : forms_) {
       ProductDigit& digit = form.image_outer()[static_cast<std::size_t>(recipe_.digit)];
       digit.extent = std::min(digit.extent, slice);
       Matrix const matrix = matrix_of(form, recipe_);
-      most = std::max(most, static_cast<std::size_t>(matrix.matrix_pitch * form.groups) * element_bytes_);
+      maximum =
+          std::max(maximum, static_cast<std::size_t>(matrix.matrix_pitch * form.groups) * element_bytes_);
     }
-    return (most + buffer_alignment - 1) / buffer_alignment * buffer_alignment;
+    return (maximum + buffer_alignment - 1) / buffer_alignment * buffer_alignment;
   }
-  // The largest slice of equal slices that fits in `most` bytes; 0 if there is none.
-  Index largest(std::size_t most) const {
-    if (bytes(extent_) <= most) return extent_;
-    Index slice = static_cast<Index>(most / std::max<std::size_t>(1, bytes(1)));
+  // The largest slice of equal slices that fits in `maximum` bytes; 0 if there is none.
+  Index largest(std::size_t maximum) const {
+    if (bytes(extent_) <= maximum) return extent_;
+    Index slice = static_cast<Index>(maximum / std::max<std::size_t>(1, bytes(1)));
     slice = std::min(slice, extent_);
-    while (slice > 0 && bytes(slice) > most) --slice;
+    while (slice > 0 && bytes(slice) > maximum) --slice;
     return slice == 0 ? 0 : even(slice);
   }
 
@@ -225,15 +226,15 @@ Offer<Problem> unroll_gemm(Problem const& problem, Device const& device, PlanOpt
   bool const emulated = device.backend == Backend::emulator;  // its operands may have been widened
   DataType const element = emulated ? front.sum : front.image().type;
   Slices const slices(whole, unroll, static_cast<std::size_t>(size_of(element)));
-  std::size_t most = options.max_workspace;
+  std::size_t maximum = options.max_workspace;
   if (device.gpu.memory_bytes > 0)
-    most = std::min(most, static_cast<std::size_t>(device.gpu.memory_bytes) / 4);
-  unroll.slice = slices.largest(most);
+    maximum = std::min(maximum, static_cast<std::size_t>(device.gpu.memory_bytes) / 4);
+  unroll.slice = slices.largest(maximum);
   if (unroll.slice == 0) {
     offer.refusal = fmt::format(
         "the smallest slice of the unrolled matrix needs {} bytes of workspace, the whole matrix {}; at "
         "most {}",
-        slices.bytes(1), slices.bytes(slices.extent()), most);
+        slices.bytes(1), slices.bytes(slices.extent()), maximum);
     return offer;
   }
   unroll.bytes = slices.bytes(unroll.slice);

@@ -63,10 +63,10 @@ GroupForm group_form(GroupedGemmProblem const& problem) {
   GroupForm group;
   auto const& members = problem.members;
   bool swapped = false;  // as for the largest member
-  double most = -1;
+  double maximum = -1;
   for (GemmProblem const& member : members) {
     CanonicalGemm const form = canonical(member);
-    if (work_of(form) > most) most = work_of(form), swapped = form.swapped;
+    if (work_of(form) > maximum) maximum = work_of(form), swapped = form.swapped;
   }
   for (std::size_t i = 0; i < members.size(); ++i)
     if (members[i].m() > 0 && members[i].n() > 0 && members[i].batch() > 0) group.member.push_back(i);

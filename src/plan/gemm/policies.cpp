@@ -64,11 +64,11 @@ void choose(std::string const& field, std::string const& value, std::initializer
   throw Error(ErrorCode::bad_request, "--policy: " + unknown_name(field, value, names));
 }
 
-// An integer from `least` to `most`; throws if the value is anything else.
-int number_of(std::string const& value, int least, int most, std::string const& refusal) {
+// An integer from `minimum` to `maximum`; throws if the value is anything else.
+int number_of(std::string const& value, int minimum, int maximum, std::string const& refusal) {
   int number = 0;
   auto const [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
-  if (error != std::errc() || end != value.data() + value.size() || number < least || number > most)
+  if (error != std::errc() || end != value.data() + value.size() || number < minimum || number > maximum)
     throw Error(ErrorCode::bad_request, refusal);
   return number;
 }

@@ -172,8 +172,8 @@ std::vector<TuningCandidate> tuning_candidates(GemmProblem const& problem, Devic
     return x.predicted_seconds < y.predicted_seconds;
   });
   if (!others.empty())
-    std::erase_if(others, [least = others.front().predicted_seconds](TuningCandidate const& one) {
-      return one.predicted_seconds > hopeless * least;
+    std::erase_if(others, [minimum = others.front().predicted_seconds](TuningCandidate const& one) {
+      return one.predicted_seconds > hopeless * minimum;
     });
   append_new(first, others);
   if (first.size() > max_tuning_candidates) first.resize(max_tuning_candidates);

@@ -98,7 +98,7 @@ std::vector<StridedTensor> Piece::of(std::vector<StridedTensor> tensors) const {
   return tensors;
 }
 
-std::vector<Piece> pieces_of(Shape const& shape, std::vector<bool> const& whole, double most) {
+std::vector<Piece> pieces_of(Shape const& shape, std::vector<bool> const& whole, double maximum) {
   std::vector<Piece> pieces{{shape, {}}};
   for (std::size_t i = 0; i < pieces.size();) {
     Shape const now = pieces[i].shape;
@@ -109,7 +109,7 @@ std::vector<Piece> pieces_of(Shape const& shape, std::vector<bool> const& whole,
       size *= static_cast<double>(now[d]);
       if (longest < 0 || now[d] > now[longest]) longest = d;
     }
-    if (size <= most || now[longest] < 2) {
+    if (size <= maximum || now[longest] < 2) {
       ++i;
       continue;
     }

@@ -69,9 +69,9 @@ struct Piece {
   Index first[max_rank] = {};
   std::vector<StridedTensor> of(std::vector<StridedTensor> tensors) const;  // the tensors, from `first` on
 };
-// Divides the space into pieces of at most `most` elements, not counting the axes in `whole`, which are not
-// divided.
-std::vector<Piece> pieces_of(Shape const& shape, std::vector<bool> const& whole, double most = 0x1p30);
+// Divides the space into pieces of at most `maximum` elements, not counting the axes in `whole`, which are
+// not divided.
+std::vector<Piece> pieces_of(Shape const& shape, std::vector<bool> const& whole, double maximum = 0x1p30);
 
 // Returns f64 if any of the tensors is f64 or s32, else f32.
 DataType real_of(std::vector<StridedTensor> const& tensors);

@@ -8,17 +8,17 @@
 namespace cosmati::plan {
 namespace {
 
-constexpr Index most = Index{1} << 30;  // the largest number that a kernel counts to
+constexpr Index maximum = Index{1} << 30;  // the largest number that a kernel counts to
 
 std::string violation(PoolingProblem const& problem) {
   for (int i = 0; i < 2; ++i) {
     Index const reach = problem.x.extent(2 + i) + problem.pad_begin[i] + problem.pad_end[i] +
                         problem.window[i] * problem.dilation[i] + problem.stride[i];
-    if (reach > most)
+    if (reach > maximum)
       return fmt::format(
           "image, padding, window and stride along dimension {} span {} pixels; these kernels support at "
           "most {}",
-          2 + i, reach, most);
+          2 + i, reach, maximum);
   }
   return {};
 }
@@ -90,8 +90,8 @@ Tile tile_of(PoolingProblem const& problem, int width_of_channels, Index channel
   // In the gradient, adjacent threads write adjacent runs of 16 bytes.
   int const run_of_dx = std::max(2, 16 / (size_of(problem.x.type) * window.along));
   int const widest = target.emulated ? 4 : forward ? 8 : std::min(8, run_of_dx);
-  int const least = target.emulated ? 4 : 2;
-  for (int width = widest; !channels_first && width >= least; width /= 2)
+  int const minimum = target.emulated ? 4 : 2;
+  for (int width = widest; !channels_first && width >= minimum; width /= 2)
     for (int piece = target.emulated ? 2 : 16; piece >= 2; piece /= 2)
       if (fits_columns(problem, forward, width, piece)) {
         window.runs_of_columns = true;
@@ -247,12 +247,12 @@ PrimitiveProgram lower(PoolingProblem const& problem, PrimitiveTarget const& tar
   Tile const tile = tile_of(problem, made.width, positions[0].extent, made.channels_first, target);
   if (tile.window.rows > 0) count_windows(made, problem, tile);
   Index const of_slowest = positions[0].extent * positions[1].extent * positions[2].extent;
-  if (of_slowest > most) {
+  if (of_slowest > maximum) {
     program.refusal = fmt::format("{} positions of one image or channel; these kernels support at most {}",
-                                  of_slowest, most);
+                                  of_slowest, maximum);
     return program;
   }
-  Index const step = std::max<Index>(1, most / of_slowest), slowest = positions[3].extent;
+  Index const step = std::max<Index>(1, maximum / of_slowest), slowest = positions[3].extent;
   for (Index first = 0; first < slowest; first += step)
     program.passes.push_back(pass_of(made, problem, tile, first, std::min(step, slowest - first)));
   return program;

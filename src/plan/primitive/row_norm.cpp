@@ -95,13 +95,14 @@ bool share_rows_with_sums(PrimitivePass& pass, PrimitiveTarget const& target) {
   if (p.run_extent % policy.width != 0 || pass.real != DataType::f32) return false;
   if (target.emulated && policy.width != 4) return false;
   auto const width = static_cast<unsigned>(policy.width);
-  unsigned const most = target.emulated ? 2 : std::max(1u, norm_gradient_columns / width);
+  unsigned const maximum = target.emulated ? 2 : std::max(1u, norm_gradient_columns / width);
   unsigned const block = target.emulated || p.terms * width <= 8 * threads ? threads : 2 * threads;
   // The fewest idle threads, then the most threads per row.
   unsigned along = 0;
   auto const kept_by = [&](unsigned team) { return (p.terms + team - 1) / team; };
   for (unsigned team = 16; team <= block; team *= 2)
-    if (kept_by(team) <= most && (along == 0 || kept_by(team) * team <= kept_by(along) * along)) along = team;
+    if (kept_by(team) <= maximum && (along == 0 || kept_by(team) * team <= kept_by(along) * along))
+      along = team;
   if (along == 0) return false;
   policy.threads = static_cast<int>(block);
   policy.whole = true;

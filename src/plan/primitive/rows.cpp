@@ -43,10 +43,10 @@ void share_rows(PrimitivePass& pass, int inputs, PrimitiveTarget const& target) 
   };
   int const max_blocks = max_cluster_blocks_of(target);
   if (policy.runs_of_terms && along == threads && max_blocks > 1) {
-    auto const most = target.emulated ? (policy.width == 4 ? 2u : 0u) : max_cached;
+    auto const maximum = target.emulated ? (policy.width == 4 ? 2u : 0u) : max_cached;
     int blocks = 1;
-    while (blocks < max_blocks && share_of(blocks) > most) blocks *= 2;
-    if (share_of(blocks) <= most && p.positions <= (1u << 30) / 8) policy.cluster = blocks;
+    while (blocks < max_blocks && share_of(blocks) > maximum) blocks *= 2;
+    if (share_of(blocks) <= maximum && p.positions <= (1u << 30) / 8) policy.cluster = blocks;
   }
   unsigned const share = share_of(policy.cluster);
   policy.unroll = target.emulated ? 2 : std::max(1, std::min(4, 32 / (policy.width * inputs)));

@@ -36,7 +36,7 @@ struct FftChunk {
 // The element is at coordinate origin + i, plus the tile's offset, and is 0 if that is not in [0, size).
 struct FftAxis {
   Divisor step;
-  int most = 0;
+  int maximum = 0;
   int origin = 0, size = 0;
   Index stride = 0;  // elements between coordinates
 };

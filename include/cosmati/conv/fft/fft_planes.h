@@ -51,7 +51,7 @@ COSMATI_DEVICE FftSpot fft_spot(FftPlanesParameters const& params, int position)
   int const r = params.row.step.quotient(row), s = params.column.step.quotient(column);
   bool const exists = row < params.chunk.rows && column < params.chunk.columns &&
                       r * params.row.step.divisor == row && s * params.column.step.divisor == column &&
-                      r < params.row.most && s < params.column.most;
+                      r < params.row.maximum && s < params.column.maximum;
   return {exists ? r : far, s};
 }
 

@@ -68,8 +68,8 @@ chwn::Kernels const& chwn_kernels(Device const& device) {
   return device.avx512 ? chwn::kernels_v4 : chwn::kernels_v3;
 }
 
-int chwn_parts(Index work, Index least, Device const& device) {
-  return static_cast<int>(std::clamp<Index>(work / least, 1, std::max(device.threads, 1)));
+int chwn_parts(Index work, Index minimum, Device const& device) {
+  return static_cast<int>(std::clamp<Index>(work / minimum, 1, std::max(device.threads, 1)));
 }
 
 }  // namespace cosmati::cpu

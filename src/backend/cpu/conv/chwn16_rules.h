@@ -19,7 +19,7 @@ std::string violates_row_major(char const* name, TensorDescription const& tensor
 // Throws Error(unavailable) if the device has instructions that this processor lacks.
 chwn::Kernels const& chwn_kernels(Device const& device);
 
-// Returns the number of threads for `work` elementary steps; a thread does not pay off below `least` steps.
-int chwn_parts(Index work, Index least, Device const& device);
+// Returns the number of threads for `work` elementary steps; a thread does not pay off below `minimum` steps.
+int chwn_parts(Index work, Index minimum, Device const& device);
 
 }  // namespace cosmati::cpu

@@ -67,10 +67,10 @@ TileEpilogue::TileEpilogue(OrientedGemm const& product, TileGrid const& grid, Da
 }
 
 std::size_t TileEpilogue::workspace_bytes() const {
-  std::size_t most = 0;
+  std::size_t maximum = 0;
   for (auto const& pointwise : pointwise_)
-    if (pointwise) most = std::max(most, pointwise->workspace_bytes());
-  return most;
+    if (pointwise) maximum = std::max(maximum, pointwise->workspace_bytes());
+  return maximum;
 }
 
 void TileEpilogue::run(Tile const& tile, void const* sums, GemmProblem::Arguments const& arguments,

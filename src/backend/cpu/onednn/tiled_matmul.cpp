@@ -23,8 +23,8 @@ TileGrid choose_grid(OrientedGemm const& product, Device const& device) {
   TileGrid grid;
   for (auto const& [rows, columns] :
        {std::pair<Index, Index>{256, 1024}, {128, 1024}, {128, 512}, {64, 512}}) {
-    bool const least = rows == 64;
-    if (!least && rows * columns * Index{sizeof(float)} > second_cache_bytes(device)) continue;
+    bool const minimum = rows == 64;
+    if (!minimum && rows * columns * Index{sizeof(float)} > second_cache_bytes(device)) continue;
     grid = make_tile_grid(p.batch(), p.m(), p.n(), rows, columns);
     if (grid.size() >= tiles_wanted(device.threads)) break;
   }

@@ -129,13 +129,13 @@ void run_parts(int parts, void (*body)(void*, int, int), void* context) {
 
 int threads_to_be_had(int wanted) {
   static std::mutex counting;
-  static int most = 1;
+  static int maximum = 1;
   if (wanted <= 1 || omp_runtime() == nullptr) return 1;
   std::lock_guard const lock(counting);
-  if (wanted > most) {
+  if (wanted > maximum) {
     int const given = count_threads(wanted);
     if (given < wanted) return given;
-    most = wanted;
+    maximum = wanted;
   }
   return wanted;
 }

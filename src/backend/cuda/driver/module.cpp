@@ -76,9 +76,9 @@ int Function::attribute(FunctionAttribute which) const {
 
 void Function::allow_shared_bytes(int bytes) {
   Current const current(ordinal_);
-  int most = 0;
-  driver().cuDeviceGetAttribute(&most, DeviceAttribute::shared_bytes_per_block, ordinal_);
-  int const left = most - static_shared_bytes();
+  int maximum = 0;
+  driver().cuDeviceGetAttribute(&maximum, DeviceAttribute::shared_bytes_per_block, ordinal_);
+  int const left = maximum - static_shared_bytes();
   if (bytes < 0 || bytes > left)
     throw Error(ErrorCode::bad_request, "kernel " + name_ + " needs " + std::to_string(bytes) +
                                             " bytes of dynamic shared memory; device " +

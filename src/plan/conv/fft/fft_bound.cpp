@@ -22,7 +22,7 @@ std::vector<Norms> norms_of(FftPlanesParameters const& all) {
   FftChunk const& chunk = all.chunk;
   std::vector<Norms> norms;
   auto const elements = [](FftAxis const& axis, int extent) {
-    return std::min(axis.most, (extent - 1) / axis.step.divisor + 1);
+    return std::min(axis.maximum, (extent - 1) / axis.step.divisor + 1);
   };
   for (int plane = 0; plane < chunk.count; ++plane) {
     int const upper = plane / chunk.depths.divisor, group = upper / chunk.outers.divisor;

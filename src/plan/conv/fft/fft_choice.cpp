@@ -36,10 +36,10 @@ constexpr std::size_t max_work_bytes(std::size_t plane_bytes) {
   return 2 * plane_bytes + (std::size_t{1} << 20);
 }
 
-// The smallest extent >= `least` of the form 2^a 3^b 5^c 7^d; must be even on the axis for which only half of
-// the frequencies are stored.
-Index good_extent(Index least, bool even) {
-  for (Index extent = std::max<Index>(2, least);; ++extent) {
+// The smallest extent >= `minimum` of the form 2^a 3^b 5^c 7^d; must be even on the axis for which only half
+// of the frequencies are stored.
+Index good_extent(Index minimum, bool even) {
+  for (Index extent = std::max<Index>(2, minimum);; ++extent) {
     if (even && extent % 2 != 0) continue;
     Index rest = extent;
     for (Index const prime : {2, 3, 5, 7})
@@ -79,10 +79,10 @@ std::vector<Cut> cuts_of(std::vector<FftForm> const& forms, WindowAxis FftForm::
     Cut cut;
     cut.tile = parts(all, tiles);
     cut.tiles = parts(all, cut.tile);
-    Index least = 1;
+    Index minimum = 1;
     for (FftForm const& form : forms)
-      least = std::max(least, min_extent(form.*member, gradient, cut.tile, cut.tiles == 1));
-    cut.extent = good_extent(least, even);
+      minimum = std::max(minimum, min_extent(form.*member, gradient, cut.tile, cut.tiles == 1));
+    cut.extent = good_extent(minimum, even);
     if (cut.extent > max_grid_extent) continue;
     if (cuts.empty() || cut.extent < cuts.back().extent) cuts.push_back(cut);
   }
@@ -121,9 +121,9 @@ class Choice {
  private:
   FftForm const& form() const { return forms_.front(); }
   Index outers() const {
-    Index most = 1;
-    for (FftForm const& each : forms_) most = std::max(most, each.outers);
-    return most;
+    Index maximum = 1;
+    for (FftForm const& each : forms_) maximum = std::max(maximum, each.outers);
+    return maximum;
   }
 
   // The tilings predicted to be fastest before their matrix products are planned.
@@ -157,20 +157,20 @@ class Choice {
   }
 
   std::size_t limit() const {
-    std::size_t most = options_.max_workspace;
+    std::size_t maximum = options_.max_workspace;
     if (device_.gpu.memory_bytes > 0)
-      most = std::min(most, static_cast<std::size_t>(device_.gpu.memory_bytes) / 4);
-    return most;
+      maximum = std::min(maximum, static_cast<std::size_t>(device_.gpu.memory_bytes) / 4);
+    return maximum;
   }
 
   // Chooses the slice and the workspace layout. Returns false if even the smallest slice exceeds the index
   // range.
   bool fit(FftRecipe& recipe) const {
     Index const all = outers();
-    std::size_t const most = limit();
+    std::size_t const maximum = limit();
     auto const fits = [&](Index slice) {
       recipe.slice = slice;
-      return numbered(recipe) && place(recipe, 0) <= most;
+      return numbered(recipe) && place(recipe, 0) <= maximum;
     };
     recipe.slice = largest_slice(all, fits);
     place(recipe, 0);
@@ -186,17 +186,17 @@ class Choice {
             e.groups * e.image_lines * e.filter_lines};
   }
   bool numbered(FftRecipe const& recipe) const {
-    constexpr Index most = 0x7fffffff;
+    constexpr Index maximum = 0x7fffffff;
     Planes const planes = planes_of(recipe);
     FftExtents const e = fft_extents(form(), recipe, recipe.slice);
-    return std::max({planes.image, planes.filter, planes.sums, e.frequencies * e.groups}) <= most;
+    return std::max({planes.image, planes.filter, planes.sums, e.frequencies * e.groups}) <= maximum;
   }
 
   // The number of planes per call, in chunks of equal size that stay in the L2 cache between kernels.
   int chunk_of(Index planes, FftRecipe const& recipe) const {
     Index const bytes = device_.gpu.l2_bytes > 0 ? device_.gpu.l2_bytes / 2 : Index{16} << 20;
-    Index const most = std::clamp<Index>(bytes / fft_plane_bytes(recipe), 1, 1 << 20);
-    return static_cast<int>(std::max<Index>(1, parts(planes, std::max<Index>(1, parts(planes, most)))));
+    Index const maximum = std::clamp<Index>(bytes / fft_plane_bytes(recipe), 1, 1 << 20);
+    return static_cast<int>(std::max<Index>(1, parts(planes, std::max<Index>(1, parts(planes, maximum)))));
   }
 
   // Assigns offsets to the matrices of a slice, starting at `first`; returns the end.
@@ -233,10 +233,10 @@ class Choice {
 
   Offer<Problem> offer_of(FftRecipe recipe) const {
     Offer<Problem> offer;
-    if (std::size_t const most = limit(); recipe.end > most) {
+    if (std::size_t const maximum = limit(); recipe.end > maximum) {
       offer.refusal = fmt::format(
           "transformed to {}x{} frequencies, filters and one slice take {} bytes of workspace; at most {}",
-          recipe.rows, recipe.columns / 2 + 1, recipe.end, most);
+          recipe.rows, recipe.columns / 2 + 1, recipe.end, maximum);
       return offer;
     }
     if (fft_pointwise(form())) {

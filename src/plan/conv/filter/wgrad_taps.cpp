@@ -63,11 +63,11 @@ std::string violation(Problem const& p, Device const& device, PlanOptions const&
   if (std::string sentence = tensor_violation("x", p.x); !sentence.empty()) return sentence;
   if (std::string sentence = tensor_violation("dy", p.y); !sentence.empty()) return sentence;
   // The number of sums, rounded up to full tiles, must fit in a 32-bit int.
-  constexpr Index most = 0x7fffffff;
+  constexpr Index maximum = 0x7fffffff;
   Index const sums = parts_of(p.w.extent(0), wgrad_taps_channels) *
                      parts_of(p.w.extent(1), wgrad_taps_channels) * (p.w.extent(2) + max_taps) *
                      (p.w.extent(3) + max_taps) * wgrad_taps_channels * wgrad_taps_channels;
-  if (sums > most) return fmt::format("up to {} sums; at most {}", sums, most);
+  if (sums > maximum) return fmt::format("up to {} sums; at most {}", sums, maximum);
   return {};
 }
 

@@ -222,7 +222,7 @@ Offer<Problem> image_slices(Problem const& problem, Device const& device, PlanOp
   else if (of_image > max_pixels)
     offer.refusal = fmt::format("one image has {} pixels; at most {}", of_image, max_pixels);
   if (!offer.refusal.empty()) return offer;
-  Index const most = std::max<Index>(1, slice_pixels / of_image), slices = slices_of(problem, most);
+  Index const maximum = std::max<Index>(1, slice_pixels / of_image), slices = slices_of(problem, maximum);
   return slices_of_images(problem, device, options, (problem.y.extent(0) + slices - 1) / slices);
 }
 

@@ -56,11 +56,11 @@ Index winograd_pitch(Index places, DataType type) {
 WinogradMatrix tiles_matrix(SlidingForm const& form, WinogradRecipe const& recipe, Index images,
                             Index channels, bool channels_last, DataType type, std::byte* data) {
   Index const of_image = tiles_of_image(form, recipe), tiles = images * of_image,
-              most = recipe.slice * of_image;
+              maximum = recipe.slice * of_image;
   if (channels_last)
-    return winograd_matrix(tiles, channels, winograd_pitch(channels, type), most, type,
+    return winograd_matrix(tiles, channels, winograd_pitch(channels, type), maximum, type,
                            winograd_channels(recipe), data);
-  return winograd_matrix(channels, tiles, winograd_pitch(most, type), channels, type, 1, data);
+  return winograd_matrix(channels, tiles, winograd_pitch(maximum, type), channels, type, 1, data);
 }
 
 TensorDescription winograd_operand(WinogradMatrix const& from, int tile, bool lines_first) {

@@ -81,20 +81,20 @@ class Tile {
   Offer<Problem> offer(PolicyRequest const& policy) {
     Offer<Problem> offer;
     WinogradRecipe& own = std::get<WinogradRecipe>(recipe_.own);
-    std::size_t const most = limit();
+    std::size_t const maximum = limit();
     Index const images = form_.window.images;
     own.slice = 1;
-    if (std::size_t const least = bytes(); least > most) {
+    if (std::size_t const minimum = bytes(); minimum > maximum) {
       own.slice = images;
       offer.refusal = fmt::format(
           "with tiles of {0}x{0}, the transformed filters and one image need {1} bytes of workspace, with "
           "all images {2}; at most {3}",
-          own.tile, least, bytes(), most);
+          own.tile, minimum, bytes(), maximum);
       return offer;
     }
     own.slice = largest_slice(images, [&](Index slice) {
       own.slice = slice;
-      return bytes() <= most;
+      return bytes() <= maximum;
     });
     Plan<Problem> plan;
     plan.problem = problem_, plan.device = device_, plan.recipe = recipe_;
@@ -135,10 +135,10 @@ class Tile {
   }
 
   std::size_t limit() const {
-    std::size_t most = options_.max_workspace;
+    std::size_t maximum = options_.max_workspace;
     if (device_.gpu.memory_bytes > 0)
-      most = std::min(most, static_cast<std::size_t>(device_.gpu.memory_bytes) / 4);
-    return most;
+      maximum = std::min(maximum, static_cast<std::size_t>(device_.gpu.memory_bytes) / 4);
+    return maximum;
   }
 
   // The size of the matrices of a slice that begin at offset `first`.

@@ -126,18 +126,19 @@ Offer<Problem> offer_of(Problem const& problem, Device const& device, PlanOption
   own.tile = tile;
   own.image_channels_last = has_channels_last(problem.x);
   own.filter_inputs_last = has_channels_last(problem.y);
-  std::size_t most = options.max_workspace;
+  std::size_t maximum = options.max_workspace;
   if (device.gpu.memory_bytes > 0)
-    most = std::min(most, static_cast<std::size_t>(device.gpu.memory_bytes) / 4);
+    maximum = std::min(maximum, static_cast<std::size_t>(device.gpu.memory_bytes) / 4);
   // Slices are equal, since a product adds all tiles of its slice.
   Index const images = problem.x.extent(0);
   own.slice = images;
-  for (Index parts = 1; Slice::layout(problem, own) > most && parts <= std::min(max_parts, images); ++parts)
+  for (Index parts = 1; Slice::layout(problem, own) > maximum && parts <= std::min(max_parts, images);
+       ++parts)
     if (images % parts == 0) own.slice = images / parts;
-  if (own.end > most) {
+  if (own.end > maximum) {
     offer.refusal = fmt::format(
         "with tiles of {0}x{0}, the transformed arrays need {1} bytes of workspace in {2} slices; at most {3}",
-        tile, own.end, images / own.slice, most);
+        tile, own.end, images / own.slice, maximum);
     return offer;
   }
   PlanOptions of_product = options;

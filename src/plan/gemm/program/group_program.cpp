@@ -241,9 +241,9 @@ program::Program make(Plan<Problem> const& plan, GroupRecords made) {
                          }
                          std::memcpy(to + bytes, first_tile.data(), first_tile.size() * sizeof(int));
                        }};
-  std::size_t const most = max_bound_values / shared->places.offset.size();
-  for (std::size_t first = 0; first < count; first += most) {
-    std::size_t const records = std::min(most, count - first);
+  std::size_t const maximum = max_bound_values / shared->places.offset.size();
+  for (std::size_t first = 0; first < count; first += maximum) {
+    std::size_t const records = std::min(maximum, count - first);
     program.steps.push_back(program::launch_of<BindParameters>(
         bind, {static_cast<Index>(records)},
         [shared, first, records](program::Run const& run, BindParameters& to) {

@@ -23,10 +23,10 @@ std::size_t add_kernel(program::Program& program, program::KernelSpec kernel);
 template <class Parameters, class Write>
 void launch_batch(program::Program& program, std::size_t kernel, program::Grid grid, Write const& write,
                   std::size_t bytes = sizeof(Parameters)) {
-  constexpr Index most = 65535;
-  for (Index first = 0; first < grid.z; first += most)
+  constexpr Index maximum = 65535;
+  for (Index first = 0; first < grid.z; first += maximum)
     program.steps.push_back(program::launch_of<Parameters>(
-        kernel, {grid.x, grid.y, std::min(most, grid.z - first)},
+        kernel, {grid.x, grid.y, std::min(maximum, grid.z - first)},
         [write, first](program::Run const& run, Parameters& parameters) { write(run, first, parameters); },
         bytes));
 }

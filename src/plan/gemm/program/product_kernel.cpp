@@ -43,9 +43,9 @@ GemmPolicy policy_in_emulator(GemmRecipe const& recipe, DataType type) {
 
 int width_in_emulator(GemmRecipe const& recipe, DataType type, bool deep) {
   GemmPolicy const& p = recipe.policy;
-  int const full = 16 / size_of(type), least = std::min(recipe.a.width, recipe.b.width);
-  if (p.multiply == Multiply::wgmma) return type == DataType::bf16 && least >= 2 ? 2 : 1;
-  bool wide = least >= full && deep && p.partition != Partition::stream_k;
+  int const full = 16 / size_of(type), minimum = std::min(recipe.a.width, recipe.b.width);
+  if (p.multiply == Multiply::wgmma) return type == DataType::bf16 && minimum >= 2 ? 2 : 1;
+  bool wide = minimum >= full && deep && p.partition != Partition::stream_k;
   if (p.multiply == Multiply::mma && recipe.sum == DataType::f16) wide = false;
   if (p.multiply == Multiply::wmma)
     wide =

@@ -208,13 +208,13 @@ class ProductProgram {
   }
 
   void add_launches(ProductLaunch launch) {
-    Index const most = specialized_ ? std::max<Index>(1, 0x7fffffff / blocks_of_matrix())
-                                    : Index{plan::grid_of(recipe_, form_).max_batch};
+    Index const maximum = specialized_ ? std::max<Index>(1, 0x7fffffff / blocks_of_matrix())
+                                       : Index{plan::grid_of(recipe_, form_).max_batch};
     std::size_t const scalars = launch.scalars;
     auto const shared = std::make_shared<ProductLaunch const>(std::move(launch));
     with_product_parameters(emulated_, recipe_, form_, scalars, [&]<class Parameters>(Parameters const&) {
-      for (Index first = 0; first < form_.batch; first += most) {
-        Index const batch = std::min(most, form_.batch - first);
+      for (Index first = 0; first < form_.batch; first += maximum) {
+        Index const batch = std::min(maximum, form_.batch - first);
         program_.steps.push_back(program::launch_of<Parameters>(
             program_.main, grid_of(batch), [shared, first, batch](program::Run const& run, Parameters& to) {
               shared->fill(to, run, first, batch);
