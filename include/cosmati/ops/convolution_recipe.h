@@ -51,6 +51,7 @@ struct UnrollRecipe {
 // elements including padding, and the taps of a row become channels of one window.
 struct PackRecipe {
   bool image = false, other = false;  // whether the operand with windows is packed; whether the other one is
+  bool transposes = false;            // of a filter gradient: dy becomes contiguous along the pixels
   int rows = 0, place = 0;
   std::size_t of_image = 0, of_other = 0,
               end = 0;  // offsets in the workspace in bytes, after the product's own

@@ -67,7 +67,7 @@ std::string together_violation(Problem const& problem, std::vector<ConvolutionFo
 
 std::string together_violation(Problem const& problem, WindowProducts const& windows, Partition partition) {
   if (partition == Partition::stream_k) return "stream-K ranges of steps cannot span phases";
-  if (!windows.image_is_a || !windows.by_digits) return "there is only one product";
+  if (windows.filter_gradient || !windows.by_digits) return "there is only one product";
   std::size_t const bytes = with_epilogue_arguments(problem, []<class Epilogue>(Epilogue const&) {
     return sizeof(GemmParameters<ImageArguments, FilterArguments, Epilogue, DigitArguments>);
   });

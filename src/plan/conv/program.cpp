@@ -62,7 +62,10 @@ ConvolutionProgram::ConvolutionProgram(Plan<Problem> const& plan) : plan_(plan) 
       plan.recipe.unrolls() ? "flags, partial sums, unrolled image" : "flags and partial sums",
       plan.recipe.product_workspace());
   RepackRecipe const& copied = filter_repack(plan.recipe.product);
-  if (copied.bytes > 0) copy_filter(copied);
+  if (copied.bytes > 0) {
+    FilterCopy const copy = filter_copy(plan.problem);
+    repack_filter(copy.filter, copied, copy.outer, copy.depth, copy.batch, "filter, copied");
+  }
   if (!is_emulated()) return;
   Problem const p = with_filter_copied(plan.problem, copied);
   bool const data = p.direction == ConvolutionDirection::data;
@@ -78,10 +81,9 @@ ConvolutionProgram::ConvolutionProgram(Plan<Problem> const& plan, program::Works
   program_.workspace = std::move(workspace);
 }
 
-void ConvolutionProgram::copy_filter(RepackRecipe const& repack) {
-  FilterCopy const copy = filter_copy(plan_.problem);
-  filter = repacked(program_, filter, copy.filter, repack, copy.outer, copy.depth, copy.batch,
-                    "filter, copied", is_emulated());
+void ConvolutionProgram::repack_filter(MatrixForm const& operand, RepackRecipe const& repack, Index outer,
+                                       Index depth, Index batch, char const* slot) {
+  filter = repacked(program_, filter, operand, repack, outer, depth, batch, slot, is_emulated());
 }
 
 KernelTypes ConvolutionProgram::types_of(ConvolutionForm const& form) const {

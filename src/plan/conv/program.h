@@ -42,6 +42,9 @@ class ConvolutionProgram {
 
   // The image with windows, or x of a filter gradient; the filter, or dy.
   KernelOperand image{0}, filter{1};
+  // Adds a pass that copies `filter`, as `operand` describes it, to the workspace.
+  void repack_filter(MatrixForm const& operand, RepackRecipe const& repack, Index outer, Index depth,
+                     Index batch, char const* slot);
   static void* result(program::Run const& run) { return run.tensors[2]; }
 
   // Adds a complete kernel specification, for a pass over an operand.
@@ -71,7 +74,6 @@ class ConvolutionProgram {
  private:
   std::size_t add_kernel(program::KernelSpec kernel, ConvolutionForm const& form,
                          std::size_t parameter_bytes);
-  void copy_filter(RepackRecipe const& repack);
 
   Plan<ConvolutionProblem> const& plan_;
   DataType kernel_type_ = DataType::f32;  // of both operands, in the emulator

@@ -8,6 +8,7 @@
 #include <numeric>
 #include <utility>
 
+#include "src/plan/gemm/repack.h"
 #include "src/plan/gemm/warp_specialized.h"
 
 namespace cosmati::plan {
@@ -19,6 +20,7 @@ constexpr int unit = 16, alignment = 256;  // bytes
 constexpr Index max_int = 0x7fffffff;
 
 Index rounded(Index value, Index to) { return (value + to - 1) / to * to; }
+std::size_t aligned(std::size_t place) { return (place + alignment - 1) / alignment * alignment; }
 
 // The operand that is read in windows, and the other one.
 TensorDescription Problem::*image_of(Problem const& p) {
@@ -163,9 +165,7 @@ Index result_bytes(Problem const& p, PackRecipe const& recipe) {
 }
 // The result follows the packed image, past the end of which the last window may read.
 std::size_t place_of_result(Problem const& p, PackRecipe const& recipe) {
-  auto const behind =
-      recipe.of_image + static_cast<std::size_t>(packed_image(p, recipe).bytes() + step_bytes);
-  return (behind + alignment - 1) / alignment * alignment;
+  return aligned(recipe.of_image + static_cast<std::size_t>(packed_image(p, recipe).bytes() + step_bytes));
 }
 
 // Calls use(packed tensor, pointer to member of ConvolutionProblem) for each tensor that is packed.
@@ -211,6 +211,31 @@ Problem packed_problem(Problem const& problem, PackRecipe const& recipe) {
   return made;
 }
 
+RepackRecipe GradientMatrix::transposed(PackRecipe const& recipe) const {
+  RepackRecipe made = repack_of(from, filters, pixels, 1, Along::k);
+  made.offset = recipe.of_other;
+  return made;
+}
+
+GradientMatrix gradient_matrix(Problem const& problem) {
+  TensorDescription const& dy = problem.y;
+  GradientMatrix made;
+  Index pixel = 0;
+  made.pixels = 1;
+  for (int const d : {3, 2, 0}) {
+    if (dy.extent(d) > 1 && made.pixels == 1) pixel = dy.layout.stride[d];
+    if (dy.extent(d) > 1 && dy.layout.stride[d] != pixel * made.pixels) return made;
+    made.pixels *= dy.extent(d);
+  }
+  made.filters = dy.extent(1);
+  made.from.type = dy.type;
+  made.from.row_stride = dy.layout.stride[1];
+  made.from.column_stride = pixel;
+  made.from.alignment = dy.alignment;
+  made.from.present = true;
+  return made;
+}
+
 std::vector<PackRecipe> packings_of_rows(Problem const& p) {
   std::vector<PackRecipe> list;
   int const size = size_of(p.x.type);
@@ -235,9 +260,13 @@ std::vector<PackRecipe> packings_of_rows(Problem const& p) {
 
 void place_in_workspace(PackRecipe& recipe, Problem const& problem, std::size_t own) {
   recipe.end = own;
+  if (recipe.transposes) {
+    recipe.of_other = aligned(recipe.end);
+    recipe.end = recipe.of_other + gradient_matrix(problem).transposed().bytes;
+  }
   for_each_packed(problem, recipe, [&](Packed const& packed, auto tensor) {
     std::size_t& place = tensor == image_of(problem) ? recipe.of_image : recipe.of_other;
-    place = (recipe.end + alignment - 1) / alignment * alignment;
+    place = aligned(recipe.end);
     recipe.end = place + static_cast<std::size_t>(packed.bytes());
   });
   if (packs_result(problem, recipe))
@@ -265,6 +294,11 @@ double packing_seconds(Problem const& problem, PackRecipe const& recipe, Gpu con
     seconds += launch_seconds + (packed.bytes_read() + static_cast<double>(packed.bytes())) /
                                     (share_of_copy * gpu.memory_bytes_per_second);
   });
+  if (recipe.transposes) {
+    GemmRecipe pass;
+    pass.repack_b = gradient_matrix(problem).transposed();
+    seconds += predict_repack(pass, gpu);
+  }
   if (packs_result(problem, recipe))
     seconds +=
         launch_seconds + static_cast<double>(result_bytes(problem, recipe)) / gpu.memory_bytes_per_second;
@@ -278,9 +312,15 @@ std::string packing_text(Problem const& problem, PackRecipe const& recipe, Gpu c
     text += std::string(text.empty() ? "" : " and ") + name_of(tensor);
     bytes += packed.bytes();
   });
+  if (recipe.transposes) {
+    text += std::string(text.empty() ? "" : " and ") + "dy";
+    bytes += static_cast<Index>(gradient_matrix(problem).transposed().bytes);
+  }
   if (text.empty()) return text;
-  text +=
-      packs_for_data(problem, recipe) ? " packed first, channels of dy last" : " packed first, channels last";
+  text += recipe.transposes && !recipe.image ? " transposed first"
+          : recipe.transposes                ? " packed first, channels last, and pixels of dy last"
+          : packs_for_data(problem, recipe)  ? " packed first, channels of dy last"
+                                             : " packed first, channels last";
   if (recipe.rows > 0)
     text += fmt::format(", {} rows of {} channels in {}, a row's taps side by side", recipe.rows,
                         problem.x.extent(1), recipe.place);

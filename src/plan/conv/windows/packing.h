@@ -6,6 +6,7 @@
 
 #include "cosmati/conv/packing_arguments.h"
 #include "cosmati/ops/convolution.h"
+#include "src/plan/gemm/canonical.h"
 #include "src/program/program.h"
 
 namespace cosmati::plan {
@@ -18,6 +19,15 @@ ConvolutionProblem packed_problem(ConvolutionProblem const& problem, PackRecipe 
 // Ways to join taps of a row, and rows. Empty if channels fill TMA rows, or if dilation leaves gaps between
 // taps.
 std::vector<PackRecipe> packings_of_rows(ConvolutionProblem const& problem);
+
+// dy of a filter gradient as a matrix of filters by pixels, as it is and transposed; not present if no single
+// stride covers all pixels.
+struct GradientMatrix {
+  MatrixForm from;
+  Index filters = 0, pixels = 0;
+  RepackRecipe transposed(PackRecipe const& recipe = {}) const;  // `recipe` contains its place
+};
+GradientMatrix gradient_matrix(ConvolutionProblem const& problem);
 
 // Places the packed tensors in the workspace after the product's `own` bytes.
 void place_in_workspace(PackRecipe& recipe, ConvolutionProblem const& problem, std::size_t own);

@@ -125,9 +125,10 @@ bool is_in_order(ProductIndex const& index, std::string const& order) {
                         [&](char x, char y) { return order.find(x) < order.find(y); });
 }
 
-// The windows of the image must be m or, for a filter gradient, n, whichever index is contiguous in the
-// result.
-ConvolutionForm unswapped(ConvolutionForm form) { return form.swapped ? exchanged(std::move(form)) : form; }
+// The form whose image is operand a or b, whichever index is contiguous in the result.
+ConvolutionForm with_image(ConvolutionForm form, bool image_is_a) {
+  return form.image_is_a == image_is_a ? form : exchanged(std::move(form));
+}
 
 bool is_filter(Problem const& p) { return p.direction == ConvolutionDirection::filter; }
 // The operand that is read in windows: x, or dy for a data gradient. The other operand: w, or dy for a filter
@@ -147,7 +148,7 @@ Along along_of_filter(Problem const& p) {
   return contiguous(0) && !wide ? Along::k : Along::mn;
 }
 
-std::string problem_kind_violation(Problem const& p, Gpu const& gpu) {
+std::string problem_kind_violation(Problem const& p, Gpu const& gpu, PackRecipe const& packing) {
   if (std::string sentence = wgmma_device_violation(gpu); !sentence.empty()) return sentence;
   if (p.groups != 1)
     return fmt::format("{} groups; expected 1, since TMA windows cover all channels", p.groups);
@@ -161,7 +162,10 @@ std::string problem_kind_violation(Problem const& p, Gpu const& gpu) {
     return fmt::format("multiply wgmma requires {} contiguous along k; in the filter, c is contiguous, not k",
                        name_of(other.type));
   if (!is_filter(p)) return {};
-  if (size_of(image.type) != 2)
+  if (packing.transposes && size_of(image.type) != 4)
+    return fmt::format("dy is transposed only for 4-byte types; {} has {}", name_of(image.type),
+                       size_of(image.type));
+  if (!packing.transposes && size_of(image.type) != 2)
     return fmt::format(
         "multiply wgmma requires {} contiguous along k; pixels are not contiguous in either tensor",
         name_of(image.type));
@@ -193,19 +197,22 @@ void set_filter(WindowProduct& made, TensorDescription const& w, int row, int li
   made.filter.base = form.b.base;
 }
 
-// Sets dy, operand a of the product, as an M-major matrix of pixels by channels; returns why this is
-// impossible.
-std::string set_gradient(WindowProduct& made, TensorDescription const& dy) {
-  IndexStrides const& pixels = made.form.a.arguments.depth;
-  Index const stride[3] = {pixels.first.stride, pixels.middle.stride, pixels.last.stride};
-  std::optional<Index> const pixel = joined_stride(made.form.k, stride);
-  Index const extents[4] = {dy.extent(1), made.form.depth(), 1, 1};
-  Index const strides[4] = {dy.layout.stride[1], pixel.value_or(1), 0, 0};
-  if (!pixel) return "dy: no single stride covers all pixels, as TMA requires";
-  MatrixForm& a = made.product.a;
-  a.row_stride = 1;
-  a.column_stride = *pixel;
-  return tensor_violation("dy", "channels", dy, extents, strides);
+// Sets dy, the operand without windows: an MN-major matrix of filters by pixels, or K-major if transposed;
+// returns why this is impossible.
+std::string set_gradient(WindowProduct& made, Problem const& p, PackRecipe const& packing) {
+  GradientMatrix const gradient = gradient_matrix(p);
+  if (!gradient.from.present) return "dy: no single stride covers all pixels, as TMA requires";
+  MatrixForm& matrix = made.form.image_is_a ? made.product.b : made.product.a;
+  if (packing.transposes) {
+    matrix.row_stride = gradient.transposed().pitch;
+    matrix.column_stride = 1;
+    return {};
+  }
+  matrix.row_stride = 1;
+  matrix.column_stride = gradient.from.column_stride;
+  Index const extents[4] = {gradient.filters, gradient.pixels, 1, 1};
+  Index const strides[4] = {gradient.from.row_stride, std::max<Index>(1, matrix.column_stride), 0, 0};
+  return tensor_violation("dy", "channels", p.y, extents, strides);
 }
 
 // The digit with the given letter: its extent, and the rows and columns of the image that it advances.
@@ -222,12 +229,13 @@ Steps steps_of_digit(ProductIndex const& index, IndexStrides const& walk, char l
 }
 
 // Sets corners and taps of the windows; returns which TMA limit is exceeded.
-std::string set_windows(WindowProduct& made) {
+std::string set_windows(WindowProduct& made, bool filter_gradient) {
   ConvolutionForm const& form = made.form;
   WindowArguments const& walk = form.image().arguments;
-  bool const by_m = form.image_is_a;
-  ProductIndex const &pixels = by_m ? form.m : form.k, &taps = by_m ? form.k : form.n;
-  IndexStrides const &over = by_m ? walk.outer : walk.depth, &within = by_m ? walk.depth : walk.outer;
+  ProductIndex const &pixels = filter_gradient ? form.k : form.m,
+                     &taps = filter_gradient ? form.image_outer() : form.k;
+  IndexStrides const &over = filter_gradient ? walk.depth : walk.outer,
+                     &within = filter_gradient ? walk.outer : walk.depth;
   Steps const p = steps_of_digit(pixels, over, 'p'), q = steps_of_digit(pixels, over, 'q'),
               r = steps_of_digit(taps, within, 'r'), s = steps_of_digit(taps, within, 's');
   Axis const columns{"columns", walk.width, q.extent, s.extent, walk.left, std::max(1, q.right), s.right};
@@ -243,18 +251,19 @@ std::string set_windows(WindowProduct& made) {
 }
 
 // Sets the maps and strides of one launch; returns why this is impossible.
-std::string set_operands(WindowProduct& made, Problem const& p) {
+std::string set_operands(WindowProduct& made, Problem const& p, PackRecipe const& packing) {
   TensorDescription const& image = image_of(p);
   ConvolutionForm const& form = made.form;
-  bool const by_m = form.image_is_a;
-  if (!is_in_order(by_m ? form.m : form.k, "npq") || !is_in_order(by_m ? form.k : form.n, "rsc"))
+  bool const gradient = is_filter(p);
+  if (!is_in_order(gradient ? form.k : form.m, "npq") ||
+      !is_in_order(gradient ? form.image_outer() : form.k, "rsc"))
     return "the strides of the images do not follow image, row, column and channel";
   set_image(made, image);
   std::string sentence =
       tensor_violation(&image == &p.x ? "x" : "dy", "channels", image, made.image.extent, made.image.stride);
   if (!sentence.empty()) return sentence;
   MatrixForm &a = made.product.a, &b = made.product.b;
-  if (by_m) {
+  if (!gradient) {
     bool const by_outputs = p.direction == ConvolutionDirection::data && along_of_filter(p) == Along::k;
     set_filter(made, p.w, by_outputs ? 0 : 1, by_outputs ? 1 : 0);
     sentence = tensor_violation("w", by_outputs ? "output channels" : "input channels", p.w,
@@ -263,12 +272,13 @@ std::string set_operands(WindowProduct& made, Problem const& p) {
     b.row_stride = made.filter.stride[3];
     a.column_stride = b.column_stride = 1;
   } else {
-    sentence = set_gradient(made, p.y);
-    b.row_stride = 1;
-    b.column_stride = made.image.stride[1];
+    sentence = set_gradient(made, p, packing);
+    MatrixForm& windows = form.image_is_a ? a : b;
+    windows.row_stride = 1;
+    windows.column_stride = made.image.stride[1];
   }
   // Phases without taps have no windows.
-  return sentence.empty() && form.depth() > 0 ? set_windows(made) : sentence;
+  return sentence.empty() && form.depth() > 0 ? set_windows(made, gradient) : sentence;
 }
 
 // The fraction of the image that is read if windows skip rows and columns.
@@ -285,12 +295,13 @@ double share_read(Problem const& p) {
 WindowProducts window_products(Problem const& problem, Gpu const& gpu, PackRecipe const& packing) {
   WindowProducts all;
   Problem const p = packed_problem(problem, packing);
-  all.refusal = problem_kind_violation(p, gpu);
+  all.refusal = problem_kind_violation(p, gpu, packing);
   if (!all.refusal.empty()) return all;
   TensorDescription const &image = image_of(p), &other = other_of(p);
-  all.image_is_a = !is_filter(p);
-  all.along_of_a = all.image_is_a ? Along::k : Along::mn;
-  all.along_of_b = all.image_is_a ? along_of_filter(p) : Along::mn;
+  all.filter_gradient = is_filter(p);
+  all.image_is_a = !all.filter_gradient || packing.transposes;
+  all.along_of_a = all.filter_gradient ? Along::mn : Along::k;
+  all.along_of_b = !all.filter_gradient ? along_of_filter(p) : packing.transposes ? Along::k : Along::mn;
   auto const bytes = [](TensorDescription const& tensor) {
     return static_cast<double>(tensor.layout.span()) * size_of(tensor.type);
   };
@@ -300,9 +311,10 @@ WindowProducts window_products(Problem const& problem, Gpu const& gpu, PackRecip
   for (ConvolutionForm const& form : forms) {
     if (form.rows() == 0 || form.columns() == 0) continue;
     WindowProduct& made = all.parts.emplace_back();
-    made.form = unswapped(all.image_is_a ? stepwise(form, step_bytes / size_of(image.type)) : form);
+    made.form = with_image(all.filter_gradient ? form : stepwise(form, step_bytes / size_of(image.type)),
+                           all.image_is_a);
     made.product = gemm_view(made.form);
-    all.refusal = set_operands(made, p);
+    all.refusal = set_operands(made, p, packing);
     if (!all.refusal.empty()) return all;
     DigitArguments const& d = made.form.d.arguments;
     bool const along_m = made.form.rows() > 1 && std::abs(d.row_stride[2]) < std::abs(d.column_stride[2]);

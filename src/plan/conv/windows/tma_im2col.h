@@ -31,19 +31,26 @@ struct WindowProduct {
   // unless WindowProducts::by_digits: then the form describes them.
   CanonicalGemm product;
   ImageMap image;
-  FilterMap filter;                // unused for the filter gradient: dy is the matrix product.a
+  FilterMap filter;                // unused for the filter gradient: dy is a matrix of the product
   ImageArguments image_arguments;  // without the maps
   FilterArguments filter_arguments;
 };
 
-// All products of a convolution: for a strided data gradient one per phase, which may share a launch.
-struct WindowProducts {
+// Which operand has the windows, and how both lie in shared memory.
+struct WindowOperands {
+  bool image_is_a = true;        // otherwise it is b
+  bool filter_gradient = false;  // the other operand is a matrix, dy, instead of the filter
+  Along along_of_a = Along::k, along_of_b = Along::k;
+};
+
+// All products of a convolution: for a strided data gradient one per phase, which may share a launch. For a
+// filter gradient the image is b, and both operands are MN-major; with dy transposed it is a, which may be
+// MN-major for tf32, too.
+struct WindowProducts : WindowOperands {
   std::string refusal;  // not empty: why TMA or wgmma does not support the convolution
   std::vector<WindowProduct> parts;
-  bool by_digits = false;  // no single stride covers all pixels of a result
-  bool along_m = false;    // pixels of a result are contiguous; implies by_digits
-  bool image_is_a = true;  // otherwise, for the filter gradient, it is b, and a is dy
-  Along along_of_a = Along::k, along_of_b = Along::k;
+  bool by_digits = false;    // no single stride covers all pixels of a result
+  bool along_m = false;      // pixels of a result are contiguous; implies by_digits
   double operand_bytes = 0;  // bytes of both operands, each counted once
 };
 // The products of the operands after `packing`.

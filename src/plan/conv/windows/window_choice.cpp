@@ -170,7 +170,7 @@ class WindowSearch {
     double const share = k_partition.partition == Partition::stream_k ? 0.95 : 1.0;
     if (!best_.takes(recipe.predicted_seconds, share)) return;
     made.product = recipe;
-    made.stepwise = windows_.image_is_a;  // one tap per step
+    made.stepwise = !windows_.filter_gradient;  // one tap per step
     made.launches = together ? 1 : static_cast<int>(windows_.parts.size());
     std::string text = to_string(recipe) + ", im2col by TMA";
     if (together)
@@ -225,13 +225,18 @@ Offer<Problem> warp_specialized_convolution(Problem const& problem, Device const
     if (best.refusal.empty() && tensor->layout.size() == 0)
       best.refusal = fmt::format("{} has no elements; TMA requires at least one", to_string(*tensor));
   if (!best.refusal.empty()) return best;
-  // Candidates: the operands in place or, if TMA cannot read one, with that operand packed; and with image
+  // Candidates: the operands in place or, if TMA cannot read one, with that operand packed; for filter
+  // gradients in tf32, of which wgmma reads only one operand in place, with dy transposed; and with image
   // rows packed together.
-  std::vector<PackRecipe> packings(4);
+  std::vector<PackRecipe> packings(6);
   packings[1].other = packings[2].image = packings[3].image = packings[3].other = true;
+  packings[4].transposes = packings[5].transposes = packings[5].image = true;
   std::size_t const plain = packings.size();
+  bool const transposes = problem.direction == ConvolutionDirection::filter && size_of(problem.x.type) == 4;
   for (PackRecipe packing : packings_of_rows(problem)) {
+    packing.transposes = transposes;
     packings.push_back(packing);
+    if (transposes) continue;
     if (packing.other) continue;
     packing.other = true;  // dy, if TMA cannot read it in place
     packings.push_back(packing);

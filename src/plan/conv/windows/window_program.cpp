@@ -26,13 +26,16 @@ using Problem = ConvolutionProblem;
 struct Sources {
   std::string a, b;
 };
-Sources sources_of(DataType a, DataType b, bool image_is_a, Along along_of_a, Along along_of_b) {
-  auto const along = [](Along of) { return of == Along::k ? "k" : "mn"; };
-  if (image_is_a)
-    return {fmt::format("ImageSource<{}, Along::{}>", name_of(a), along(along_of_a)),
-            fmt::format("FilterSource<{}, Along::{}>", name_of(b), along(along_of_b))};
-  return {SourceTraits{a, Along::mn, 1, true}.print(),
-          fmt::format("ImageSource<{}, Along::{}>", name_of(b), along(along_of_b))};
+Sources sources_of(DataType a, DataType b, WindowOperands const& operands) {
+  auto const source = [&](bool is_a) {
+    Along const along = is_a ? operands.along_of_a : operands.along_of_b;
+    DataType const type = is_a ? a : b;
+    bool const is_image = is_a == operands.image_is_a;
+    if (!is_image && operands.filter_gradient) return SourceTraits{type, along, 1, true}.print();
+    return fmt::format("{}<{}, Along::{}>", is_image ? "ImageSource" : "FilterSource", name_of(type),
+                       along == Along::k ? "k" : "mn");
+  };
+  return {source(true), source(false)};
 }
 
 program::WindowedTensor windowed_tensor(ImageMap const& image, DataType type, void* data,
@@ -88,8 +91,10 @@ struct WindowLaunch {
   }
   void fill(TensorArguments& to, WindowProduct const& part, program::Run const& run) const {
     CanonicalGemm const& form = part.product;
+    bool const is_b = windows.image_is_a;
     if (form.k > 0)
-      to.map = run.encode(tiled_tensor(form.a, filter.of(run), form.m, form.k, 1, Along::mn, a));
+      to.map = run.encode(tiled_tensor(is_b ? form.b : form.a, filter.of(run), is_b ? form.n : form.m, form.k,
+                                       1, is_b ? windows.along_of_b : windows.along_of_a, is_b ? b : a));
   }
 
   void fill_result(TensorArguments& to, WindowProduct const& part, program::Run const& run) const {
@@ -163,9 +168,12 @@ class WindowProgram {
  private:
   static program::Workspace workspace_of(Plan<Problem> const& plan) {
     program::Workspace workspace;
-    std::size_t const own = plan.recipe.product_workspace(), end = std::get<PackRecipe>(plan.recipe.own).end;
+    auto const& packing = std::get<PackRecipe>(plan.recipe.own);
+    std::size_t const own = plan.recipe.product_workspace(), end = packing.end;
     workspace.add("flags and partial sums", own);
-    if (end > own) workspace.add("operands and result, packed", own, end - own);
+    std::size_t begin = own;
+    if (packing.transposes) begin = packing.of_other + gradient_matrix(plan.problem).transposed().bytes;
+    if (end > begin) workspace.add("operands and result, packed", begin, end - begin);
     return workspace;
   }
 
@@ -175,11 +183,16 @@ class WindowProgram {
   template <class Use>
   void with_parameters(Use const& use) const {
     WindowProducts const& windows = launch_->windows;
-    auto const by_digits = [&]<class Epilogue, class Destination>(Epilogue, Destination) {
-      if (windows.image_is_a)
-        use(GemmParameters<ImageArguments, FilterArguments, Epilogue, Destination>{});
+    auto const by_operands = [&](auto const& of_operands) {
+      if (!windows.filter_gradient)
+        of_operands.template operator()<ImageArguments, FilterArguments>();
+      else if (windows.image_is_a)
+        of_operands.template operator()<ImageArguments, TensorArguments>();
       else
-        use(GemmParameters<TensorArguments, ImageArguments, Epilogue, Destination>{});
+        of_operands.template operator()<TensorArguments, ImageArguments>();
+    };
+    auto const by_digits = [&]<class Epilogue, class Destination>(Epilogue, Destination) {
+      by_operands([&]<class A, class B>() { use(GemmParameters<A, B, Epilogue, Destination>{}); });
     };
     auto const of_windows = [&]<class Parameters>(Parameters const& parameters) {
       if constexpr (!std::is_same_v<decltype(parameters.a), MatrixArguments>) use(parameters);
@@ -187,24 +200,18 @@ class WindowProgram {
     CanonicalGemm const& front = windows.parts.front().product;
     if (made_.is_emulated() || windows.by_digits)
       with_parts(plan_, by_digits);
-    else if (windows.image_is_a)
-      with_parameters_by<ImageArguments, FilterArguments, TensorArguments>(launch_->recipe, front,
-                                                                           launch_->scalars, of_windows);
     else
-      with_parameters_by<TensorArguments, ImageArguments, TensorArguments>(launch_->recipe, front,
-                                                                           launch_->scalars, of_windows);
+      by_operands([&]<class A, class B>() {
+        with_parameters_by<A, B, TensorArguments>(launch_->recipe, front, launch_->scalars, of_windows);
+      });
   }
 
   program::KernelSpec kernel(std::size_t parameter_bytes) const {
     WindowProducts const& windows = launch_->windows;
     WindowProduct const& front = windows.parts.front();
-    if (made_.is_emulated())
-      return emulated_window_kernel(front.product.a.type, windows.image_is_a, windows.along_of_b);
+    if (made_.is_emulated()) return emulated_window_kernel(front.product.a.type, windows);
     ConvolutionForm const& form = front.form;
-    Sources const sources =
-        windows.image_is_a
-            ? sources_of(form.a.type, front.product.b.type, true, windows.along_of_a, windows.along_of_b)
-            : sources_of(front.product.a.type, form.b.type, false, windows.along_of_a, windows.along_of_b);
+    Sources const sources = sources_of(front.product.a.type, front.product.b.type, windows);
     ProductParts parts{.headers = {"conv/tma_im2col.h"},
                        .a = sources.a,
                        .b = sources.b,
@@ -226,6 +233,10 @@ class WindowProgram {
   }
 
   void pack() {
+    if (packing_.transposes) {
+      GradientMatrix const dy = gradient_matrix(plan_.problem);
+      made_.repack_filter(dy.from, dy.transposed(packing_), dy.filters, dy.pixels, 1, "dy, transposed");
+    }
     std::optional<std::size_t> kernel;
     for (PackLaunch const& launch : pack_launches(plan_.problem, packing_)) {
       if (!kernel) kernel = made_.add_pass(pack_kernel(launch.element_bytes));
@@ -251,6 +262,7 @@ class WindowProgram {
   void add_launches(std::size_t kernel) {
     constexpr bool on_host = std::is_same_v<decltype(Parameters::epilogue), HostEpilogueArguments>;
     constexpr bool has_phases = std::is_same_v<decltype(Parameters::a), ImageArguments> &&
+                                std::is_same_v<decltype(Parameters::b), FilterArguments> &&
                                 (on_host || std::is_same_v<decltype(Parameters::d), DigitArguments>);
     GemmRecipe const& recipe = launch_->recipe;
     GemmPolicy const& p = recipe.policy;
@@ -306,8 +318,8 @@ class WindowProgram {
 
 }  // namespace
 
-program::KernelSpec emulated_window_kernel(DataType type, bool image_is_a, Along along_of_b) {
-  Sources const sources = sources_of(type, type, image_is_a, image_is_a ? Along::k : Along::mn, along_of_b);
+program::KernelSpec emulated_window_kernel(DataType type, WindowOperands const& operands) {
+  Sources const sources = sources_of(type, type, operands);
   GemmPolicy const policy =
       emulator::emulated_policy(MainLoop::warp_specialized, Multiply::wgmma, size_of(type));
   return {.entry = "warp_specialized_kernel",
@@ -315,7 +327,7 @@ program::KernelSpec emulated_window_kernel(DataType type, bool image_is_a, Along
               ProductKernelTraits{policy, sources.a, sources.b, is_int8(type) ? DataType::s32 : DataType::f32,
                                   "HostEpilogue", "HostDestination"}
                   .print(),
-          .scheduler = image_is_a ? "PhaseScheduler" : "",
+          .scheduler = operands.filter_gradient ? "" : "PhaseScheduler",
           .threads = static_cast<unsigned>(policy.threads())};
 }
 

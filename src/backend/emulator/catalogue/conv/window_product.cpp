@@ -27,7 +27,15 @@ void add_phases(KernelTable& table, DataType type) {
   using Own = Traits<ImageSource<Element>, FilterSource<Element, along>, Sum>;
   using Scheduler = PhaseScheduler<Own, max_phases_of_launch>;
   add<&warp_specialized_kernel<Own, Scheduler>, Own, typename Scheduler::Launch>(
-      table, plan::emulated_window_kernel(type, true, along));
+      table, plan::emulated_window_kernel(type, {.along_of_b = along}));
+}
+
+template <class Element, class A, class B>
+void add_filter_gradient(KernelTable& table, DataType type) {
+  using Own = Traits<A, B, f32>;
+  constexpr bool image_is_a = is_same<A, ImageSource<Element, Along::mn>>;
+  add<&warp_specialized_kernel<Own>, Own, typename Own::Params>(
+      table, plan::emulated_window_kernel(type, {image_is_a, true, A::along, B::along}));
 }
 
 }  // namespace
@@ -37,9 +45,9 @@ void add_window_products(KernelTable& table) {
   add_phases<f16, Along::mn, f32>(table, DataType::f16);
   add_phases<tf32, Along::k, f32>(table, DataType::tf32);
   add_phases<s8, Along::k, s32>(table, DataType::s8);
-  using OfFilter = Traits<TensorSource<f16, Along::mn>, ImageSource<f16, Along::mn>, f32>;
-  add<&warp_specialized_kernel<OfFilter>, OfFilter, typename OfFilter::Params>(
-      table, plan::emulated_window_kernel(DataType::f16, false, Along::mn));
+  add_filter_gradient<f16, TensorSource<f16, Along::mn>, ImageSource<f16, Along::mn>>(table, DataType::f16);
+  add_filter_gradient<tf32, ImageSource<tf32, Along::mn>, TensorSource<tf32, Along::k>>(table,
+                                                                                        DataType::tf32);
 }
 
 }  // namespace cosmati::emulator
