@@ -127,6 +127,17 @@ TEST(WindowProduct, FiltersGradientsSumOverPixels) {
     }
 }
 
+// wgmma reads tf32 in place only along k, so dy is transposed, and x passes through registers.
+TEST(WindowProduct, FilterGradientsInTf32TransposeDy) {
+  for (Geometry geometry : windowed_geometries())
+    for (Index const channels : {Index{32}, Index{40}, Index{3}}) {
+      geometry.c = channels;
+      auto const p = problem_of(ConvolutionDirection::filter, DataType::tf32, DataType::f32,
+                                TensorFormat::nhwc, geometry);
+      for (char const* const policy : {"", "partition=split_k"}) expect_right(p, kernel, policy);
+    }
+}
+
 TEST(WindowProduct, EpiloguesSeeTheResultsIndices) {
   for (ConvolutionDirection const direction : {forward, data})
     expect_right(with_epilogue(nhwc(direction, windowed_geometries().front())), kernel);
@@ -177,7 +188,13 @@ TEST(WindowProduct, RefusalsHoldTheNumbers) {
   EXPECT_EQ(plan::window_products(nhwc(ConvolutionDirection::filter, odd), a_gpu().gpu).refusal,
             "12 channels; a TMA box of a filter gradient holds one tap and requires a multiple of 64");
   EXPECT_EQ(refusal(nhwc(ConvolutionDirection::filter, odd)), "");
-  expect(nhwc(ConvolutionDirection::filter, plain, DataType::tf32), "pixels are not contiguous");
+  ConvolutionProblem const tf32 = nhwc(ConvolutionDirection::filter, plain, DataType::tf32);
+  EXPECT_NE(plan::window_products(tf32, a_gpu().gpu).refusal.find("pixels are not contiguous"),
+            std::string::npos);
+  EXPECT_EQ(refusal(tf32), "");  // dy is transposed first
+  expect(problem_of(ConvolutionDirection::filter, DataType::tf32, DataType::f32, TensorFormat::nchw, plain),
+         "pixels are not contiguous");
+  expect(nhwc(ConvolutionDirection::filter, plain, DataType::s8), "pixels are not contiguous");
   for (DataType const type : {DataType::s8, DataType::tf32}) {
     EXPECT_EQ(plan::window_products(nhwc(data, plain, type), a_gpu().gpu).refusal,
               std::string("multiply wgmma requires ") + name_of(type) +
@@ -212,18 +229,40 @@ TEST(WindowProduct, PoliciesOfOneMainLoopAreNotForAnother) {
   EXPECT_THROW(make_plan(nhwc(data, geometry), a_gpu(), options), Error);
 }
 
-TEST(WindowProduct, ComposedKernelsCompileWithoutSpills) {
-  if (!jit::nvrtc_available()) GTEST_SKIP() << jit::nvrtc_description();
-  constexpr auto filter = ConvolutionDirection::filter;
-  for (ConvolutionDirection const direction : {forward, data, filter}) {
-    Geometry geometry = windowed_geometries().front();
-    geometry.c = geometry.k = 256;
-    if (direction == data) geometry.stride[0] = 2;
+// Blocks of stream-K read different pixels at the same time, so the L2 cache would not serve several tiles.
+TEST(WindowProduct, LongFilterGradientsAreSplitEvenly) {
+  Geometry geometry = windowed_geometries().front();
+  geometry.n = 64, geometry.c = 128, geometry.k = 256, geometry.h = geometry.w = 56;
+  for (DataType const type : {DataType::f16, DataType::tf32}) {
     PlanOptions options;
     options.kernel = kernel;
-    options.policy = direction == forward ? "large" : direction == data ? "small" : "medium";
-    ConvolutionProblem const p = nhwc(direction, geometry);
-    auto const plan = make_plan(direction == filter ? p : with_epilogue(p), a_gpu(), options);
+    ConvolutionProblem const p = nhwc(ConvolutionDirection::filter, geometry, type);
+    EXPECT_NE(make_plan(p, a_gpu(), options).recipe.product.policy.partition, Partition::stream_k);
+    options.policy = "partition=stream_k";
+    EXPECT_EQ(make_plan(p, a_gpu(), options).recipe.product.policy.partition, Partition::stream_k);
+  }
+}
+
+TEST(WindowProduct, ComposedKernelsCompileWithoutSpills) {
+  if (!jit::nvrtc_available()) GTEST_SKIP() << jit::nvrtc_description();
+  struct Case {
+    ConvolutionDirection direction;
+    DataType type;
+    char const* policy;
+  };
+  constexpr auto filter = ConvolutionDirection::filter;
+  for (Case const& each : {Case{forward, DataType::f16, "large"},
+                           {data, DataType::f16, "small"},
+                           {filter, DataType::f16, "medium"},
+                           {filter, DataType::tf32, "huge"}}) {
+    Geometry geometry = windowed_geometries().front();
+    geometry.c = geometry.k = 256;
+    if (each.direction == data) geometry.stride[0] = 2;
+    PlanOptions options;
+    options.kernel = kernel;
+    options.policy = each.policy;
+    ConvolutionProblem const p = nhwc(each.direction, geometry, each.type);
+    auto const plan = make_plan(each.direction == filter ? p : with_epilogue(p), a_gpu(), options);
     EXPECT_EQ(jit::compile(main_source(plan)).local_bytes, 0);
   }
 }
