@@ -169,7 +169,7 @@ TEST_F(Tune, WritesALineThatPlansGoBy) {
   PlanOptions options = options_;
   options.tuning = std::make_shared<TuningTable const>(table);
   Choice const choice = job_.task->plan(device_, options);
-  ASSERT_EQ(choice.considered.size(), 4U);
+  ASSERT_EQ(choice.considered.size(), 5U);
   EXPECT_NE(choice.considered[2].note.find("measured, " + path + ", line 3: 48x40x24x1 took "),
             std::string::npos)
       << choice.considered[2].note;
