@@ -10,11 +10,11 @@
 namespace cosmati {
 
 // How an operand is read: MN-major (outer) or K-major (depth), in vectors of `width`. With `by_threads`, the
-// producer's threads load this operand instead of TMA.
+// producer's threads load this operand instead of TMA; with `transposed`, from the other major.
 struct OperandAccess {
   Along along = Along::k;
   int width = 1;
-  bool by_threads = false;
+  bool by_threads = false, transposed = false;
   friend bool operator==(OperandAccess const&, OperandAccess const&) = default;
 };
 

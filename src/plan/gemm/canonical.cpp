@@ -124,6 +124,7 @@ int width_of(MatrixForm const& operand, Along along, Index outer, Index depth) {
 
 OperandAccess access_of(MatrixForm const& operand) {
   bool const by_threads = operand.by_threads;
+  if (by_threads && operand.transposed) return {Along::k, 1, true, true};
   if (operand.column_stride == 1) return {Along::k, aligned_width(operand, operand.row_stride), by_threads};
   if (operand.row_stride == 1) return {Along::mn, aligned_width(operand, operand.column_stride), by_threads};
   return {operand.row_stride < operand.column_stride ? Along::mn : Along::k, 1, by_threads};

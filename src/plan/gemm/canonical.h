@@ -18,6 +18,7 @@ struct MatrixForm {
   int width = 1;  // contiguous elements along n per access
   bool present = false;
   bool by_threads = false;  // loaded by threads, in a kernel whose operands are otherwise loaded by TMA
+  bool transposed = false;  // MN-major; these threads write K-major tiles
 };
 
 struct CanonicalGemm {

@@ -19,7 +19,7 @@ RepackRecipe pass_of(MatrixForm const& operand, Index outer, CanonicalGemm const
 // One path of an operand.
 struct Choice {
   RepackRecipe pass;
-  bool by_threads = false;
+  bool by_threads = false, transposed = false;
 };
 
 // The paths of an operand, in order of increasing work for the main kernel.
@@ -34,6 +34,8 @@ std::vector<Choice> choices_of(MatrixForm const& operand, Index outer, Canonical
     list.push_back({});  // without a copy
   else if (has_neighbors && (size_of(operand.type) == 2 || registers || access.along == Along::k))
     list.push_back({{}, true});
+  else if (!is_a && size_of(operand.type) == 4 && operand.row_stride == 1)
+    list.push_back({{}, true, true});
   return list;
 }
 
@@ -56,6 +58,7 @@ std::vector<OperandPath> operand_paths(GemmProblem const& problem, std::optional
         OperandPath path{form, {}, swapped != own};
         path.form.a.by_threads = a.by_threads;
         path.form.b.by_threads = b.by_threads;
+        path.form.b.transposed = b.transposed;
         path.passes.repack_a = a.pass;
         path.passes.repack_b = b.pass;
         paths.push_back(path);
@@ -71,7 +74,7 @@ std::string to_string(OperandPath const& path) {
     if (repack.bytes > 0)
       what = repack.from == repack.to ? "repacked first" : "transposed first";
     else if (operand.by_threads)
-      what = "copied by threads";
+      what = operand.transposed ? "transposed by threads" : "copied by threads";
     else if (size_of(operand.type) == 4 && access_of(operand).along == Along::mn)
       what = "through registers";
     if (!what.empty()) text += (text.empty() ? "" : ", ") + std::string(name) + ' ' + what;

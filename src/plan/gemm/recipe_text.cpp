@@ -42,7 +42,9 @@ std::string to_string(GemmRecipe const& recipe) {
   };
   auto const access = [](OperandAccess const& operand, char const* outer) {
     return fmt::format("{} by {}{}", operand.along == Along::k ? "k" : outer, operand.width,
-                       operand.by_threads ? " by threads" : "");
+                       operand.transposed   ? " transposed by threads"
+                       : operand.by_threads ? " by threads"
+                                            : "");
   };
   bool const by_registers = p.multiply == Multiply::wgmma && p.block_k == 32 && recipe.a.along == Along::mn;
   return fmt::format(

@@ -196,8 +196,8 @@ program::KernelSpec group_kernel(Plan<Problem> const& plan, CanonicalGemm const&
   if (plan.device.backend == Backend::emulator)
     return emulated_product_kernel(recipe, common.a.type, common.b.type, maps, true);
   auto const source = [&](MatrixForm const& operand, OperandAccess const& access) {
-    return SourceTraits{operand.type, access.along, access.width, specialized && !access.by_threads, maps}
-        .print();
+    bool const by_tma = specialized && !access.by_threads;
+    return SourceTraits{operand.type, access.along, access.width, by_tma, maps, access.transposed}.print();
   };
   return product_kernel(common, recipe, plan.problem.members.front().epilogue.expression,
                         {.headers = {"gemm/group.h"},

@@ -57,6 +57,7 @@ int width_in_emulator(GemmRecipe const& recipe, DataType type, bool deep) {
 
 std::string SourceTraits::print() const {
   char const* const name = along == Along::k ? "k" : "mn";
+  if (transposed) return fmt::format("TransposedSource<{}>", name_of(type));
   if (!by_tma) return fmt::format("StridedSource<{}, Along::{}, {}>", name_of(type), name, width);
   return fmt::format("TensorSource<{}, Along::{}{}{}>", name_of(type), name, maps.empty() ? "" : ", ", maps);
 }
@@ -128,7 +129,8 @@ program::KernelSpec emulated_product_kernel(GemmRecipe const& recipe, DataType a
   // A tiled kernel for groups treats single-element operands as K-major, regardless of their layout.
   bool const as_deep = in_group && !specialized;
   auto const source = [&](DataType type, OperandAccess const& access) {
-    return SourceTraits{type, as_deep ? Along::k : access.along, width, by_tma, maps}.print();
+    return SourceTraits{type, as_deep ? Along::k : access.along, width, by_tma, maps, access.transposed}
+        .print();
   };
   return {.entry = specialized ? "warp_specialized_kernel"
                    : in_group  ? "grouped_gemm_kernel"

@@ -15,6 +15,7 @@ struct SourceTraits {
   int width = 1;
   bool by_tma = false;
   std::string maps = {};
+  bool transposed = false;
   std::string print() const;
 };
 

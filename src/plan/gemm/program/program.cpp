@@ -176,8 +176,8 @@ class ProductProgram {
     std::string const maps = specialized_ && form_.by_pointers ? "AddressedTensors" : "";
     if (emulated_) return emulated_product_kernel(recipe_, types_.a, types_.b, maps);
     auto const source = [&](MatrixForm const& operand, OperandAccess const& access) {
-      return SourceTraits{operand.type, access.along, access.width, specialized_ && !access.by_threads, maps}
-          .print();
+      bool const by_tma = specialized_ && !access.by_threads;
+      return SourceTraits{operand.type, access.along, access.width, by_tma, maps, access.transposed}.print();
     };
     program::KernelSpec kernel =
         product_kernel(form_, recipe_, plan_.problem.epilogue.expression,

@@ -5,6 +5,12 @@
 
 namespace cosmati::emulator {
 
+template <class Element>
+struct PrintedSource<TransposedSource<Element>> {
+  static std::string print() {
+    return plan::SourceTraits{.type = type_of<Element>(), .transposed = true}.print();
+  }
+};
 template <class Element, Along along, class Maps>
 struct PrintedSource<TensorSource<Element, along, Maps>> {
   static std::string print() {
