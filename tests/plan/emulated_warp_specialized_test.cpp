@@ -75,6 +75,15 @@ TEST(EmulatedWarpSpecialized, EveryTypeAndLayout) {
     }
 }
 
+TEST(EmulatedWarpSpecialized, ThreadsTransposeTf32) {
+  for (char const* letters : {"nn", "nt"})
+    for (Index const n : {Index{24}, Index{40}, Index{70}}) {
+      GemmProblem const problem = product(DataType::tf32, DataType::f32, 71, n, 67, letters);
+      EXPECT_TRUE(plan_of(problem, "operands=threads").recipe.b.transposed) << letters << ' ' << n;
+      expect_right(problem, "operands=threads");
+    }
+}
+
 TEST(EmulatedWarpSpecialized, DeepProductsAreSplit) {
   GemmProblem const deep = product(DataType::bf16, DataType::f32, 64, 32, 4096, "tn");
   EXPECT_GT(plan_of(deep).recipe.splits, 1);

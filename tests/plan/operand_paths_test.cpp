@@ -4,6 +4,9 @@
 
 #include <gtest/gtest.h>
 
+#include "src/backend/cuda/executor.h"
+#include "src/jit/compile.h"
+#include "src/jit/nvrtc.h"
 #include "tests/plan/gemm_problem.h"
 #include "tests/plan/product_text.h"
 
@@ -56,7 +59,8 @@ TEST(OperandPaths, OfTwoThatLieAlongMAndNOneIsTransposed) {
   EXPECT_EQ(nt.recipe.repack_a.bytes, 0u);
   EXPECT_EQ(nt.recipe.repack_b.from, Along::mn);
   EXPECT_EQ(nt.recipe.repack_b.to, Along::k);
-  EXPECT_EQ(plan::operand_paths(tf32("nt")).size(), 3u);
+  EXPECT_TRUE(has(note_of(nt), "a transposed by threads")) << note_of(nt);  // slower for large products
+  EXPECT_EQ(plan::operand_paths(tf32("nt")).size(), 6u);
   EXPECT_EQ(plan::operand_paths(tf32("tn")).size(), 1u);
 }
 
@@ -90,6 +94,20 @@ TEST(OperandPaths, MisalignedOperandsComeByThreads) {
   for (plan::OperandPath const& path :
        plan::operand_paths(product(DataType::s8, DataType::s32, 4095, 4095, 4095, "nt")))
     EXPECT_FALSE(path.form.a.by_threads || path.form.b.by_threads);
+}
+
+// A filter gradient of a 1x1 filter: long, with few columns, so that a pass would take most of the time.
+TEST(OperandPaths, ThreadsTransposeTf32ForThinProducts) {
+  GemmProblem const thin = product(DataType::tf32, DataType::f32, 256, 64, 200704, "nt");
+  Plan<GemmProblem> const plan = plan_of(thin);
+  EXPECT_TRUE(plan.recipe.b.by_threads && plan.recipe.b.transposed) << to_string(plan.recipe);
+  EXPECT_EQ(plan.recipe.a.along, Along::mn);
+  EXPECT_FALSE(plan.recipe.a.by_threads);
+  EXPECT_EQ(plan.recipe.repack_a.bytes + plan.recipe.repack_b.bytes, 0u);
+  EXPECT_TRUE(has(main_text(plan), "TransposedSource<tf32>")) << main_text(plan);
+  if (!jit::nvrtc_available()) GTEST_SKIP() << jit::nvrtc_description();
+  EXPECT_EQ(jit::compile(cuda::kernel_sources(plan::program_of(plan), plan.device.gpu).front()).local_bytes,
+            0);
 }
 
 // A tile has at least 64 rows: few rows of d become the columns of a tile, whatever major d then has.
@@ -128,7 +146,8 @@ TEST(OperandPaths, AreChosenByHand) {
   EXPECT_EQ(request.operands, OperandKind::threads);
   EXPECT_EQ(request.names, std::vector<std::string>{"huge"});
   EXPECT_THROW((void)plan_of(tf32("nn"), "operands=none"), Error);
-  EXPECT_THROW((void)plan_of(tf32("nn"), "operands=threads"), Error);  // TMA supports both operands
+  EXPECT_THROW((void)plan_of(tf32("tn"), "operands=threads"), Error);  // TMA supports both operands
+  EXPECT_TRUE(plan_of(tf32("nn"), "operands=threads").recipe.b.transposed);
 }
 
 }  // namespace
