@@ -43,7 +43,6 @@ bool has_sum_of_parts(GemmProblem const& problem, Multiply multiply) {
 }
 
 bool has_wgmma_by_threads(DataType type, OperandAccess const& a, OperandAccess const& b) {
-  if (b.transposed && lies_deep(a)) return false;
   return lies_deep(b) && (type == DataType::tf32 || (type == DataType::bf16 && lies_deep(a)));
 }
 

@@ -56,6 +56,7 @@ void add_gemm_wgmma(KernelTable& table) {
   add_deep<tf32, tf32, f32>(table), add<TensorSource<tf32, outer>, TensorSource<tf32, depth>, f32>(table);
   add_by_threads<tf32, depth, 1>(table), add_by_threads<tf32, outer, 1>(table);
   add<StridedSource<tf32, outer, 1>, TransposedSource<tf32>, f32>(table);
+  add<StridedSource<tf32, depth, 1>, TransposedSource<tf32>, f32>(table);
   add_by_threads<bf16, depth, 1>(table), add_by_threads<bf16, depth, 2>(table);
   using Pieces = TensorSource<bf16, depth>;
   add<Pieces, Pieces, f32, Partition::split_k, true>(table);
