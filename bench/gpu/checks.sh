@@ -76,6 +76,12 @@ products() {
       jobs+=("$words --kernel $kernel --policy multiply=wmma --seed $((seed++))")
     done
   done
+  for mode in bf16x3 bf16x6 bf16x9 tf32x3; do
+    jobs+=("--type f32 --compute $mode --kernel ${mode%x?}_products --seed $((seed++))")
+  done
+  for words in "nt --size 256:700:64x64:200:20x128:900:96" "nn --size 264x136x4100x3" "nt --size 65x8x8,256x64x20000"; do
+    jobs+=("--type tf32 --kernel warp_specialized --policy operands=threads --layout $words")
+  done
   for words in "--group random" "--group random --type bf16" "--group random --type f16 --layout tn" "--group random --type s8" \
     "--by-pointers --size 64:264:40x128:256:64x64:512:64x7 --type bf16 --layout tn --kernel warp_specialized" \
     "--by-pointers --size 64:264:40x128:256:64x64:512:64x7 --type f16 --layout nn --kernel warp_specialized"; do
@@ -130,6 +136,8 @@ sanitize() {
   for kernel in warp_specialized multistage double_buffered; do
     jobs+=("--group 2x128x40x72,1x8x8,300x256x200,64x64x0 --type bf16 --layout tn --kernel $kernel")
   done
+  jobs+=("--type tf32 --layout nt --size 132x72x300 --kernel warp_specialized --policy operands=threads,tall")
+  jobs+=("--type f32 --compute tf32x3 --layout nt --size 65x70x130 --kernel tf32_products")
   jobs+=("--by-pointers --size 129x136x72x5 --type bf16 --layout tn --kernel warp_specialized")
   printf '%s\n' "${jobs[@]}" | xargs -P 8 -I{} sh -c \
     "compute-sanitizer --tool $tool --error-exitcode 9 '$cosmati' verify gemm --backend cuda {} || { echo FAILED: $tool {}; exit 1; }"
@@ -170,6 +178,7 @@ convolutions() {
     for type in f16 bf16 tf32 s8 e4m3; do
       jobs+=("--layout nhwc --type $type --kernel warp_specialized $shape")
     done
+    jobs+=("--layout nhwc --type tf32 --direction filter --kernel warp_specialized $shape")
     jobs+=("--layout nhwc --type f16 --direction data --kernel warp_specialized $shape" "--layout nhwc --type bf16 --direction data --kernel warp_specialized $shape")
     for policy in small large huge thin_pair partition=split_k partition=stream_k; do
       jobs+=("--layout nhwc --type f16 --kernel warp_specialized --policy $policy $shape")
