@@ -79,7 +79,7 @@ products() {
   for mode in bf16x3 bf16x6 bf16x9 tf32x3; do
     jobs+=("--type f32 --compute $mode --kernel ${mode%x?}_products --seed $((seed++))")
   done
-  for words in "nt --size 256:700:64x64:200:20x128:900:96" "nn --size 264x136x4100x3" "nt --size 65x8x8,256x64x20000"; do
+  for words in "nt --size 256:700:148x64:200:68x128:900:384" "nn --size 264x136x4100x3" "nt --size 65x8x8,256x64x20000"; do
     jobs+=("--type tf32 --kernel warp_specialized --policy operands=threads --layout $words")
   done
   for words in "--group random" "--group random --type bf16" "--group random --type f16 --layout tn" "--group random --type s8" \
