@@ -37,9 +37,10 @@ struct DgradSmallCMmaTraits {
   // The filter of all chunks, then two buffers for chunks of dy; the sums of a tile are staged in that of its
   // last chunk. Their sizes are known at launch: shape.shared_bytes(chunks) in total.
   struct alignas(16) SharedStorage {
-    unsigned char filter[16];  // (tap, pack, lane), 8 bytes each
+    // (tap, pack, lane), 8 bytes each
+    COSMATI_DEVICE unsigned char* filter() { return reinterpret_cast<unsigned char*>(this); }
     COSMATI_DEVICE unsigned char* buffers(CellShape const& of, int chunks) {
-      return filter + of.filter_bytes(chunks);
+      return filter() + of.filter_bytes(chunks);
     }
   };
 };
@@ -228,7 +229,7 @@ dgrad_small_c_mma_kernel(COSMATI_PARAMETER typename Traits::Params params) {
   CellArguments const& window = params.window;
   CellShape const shape = Traits::shape(window);
   auto& shared = arch::shared_storage<typename Traits::SharedStorage>();
-  Block const block{window, shape, shared.filter};
+  Block const block{window, shape, shared.filter()};
   unsigned char* const buffers = shared.buffers(shape, window.chunks);
   int number = arch::block_x(), chunk = 0, buffer = 0;
   if (number >= window.tiles) return;
