@@ -101,6 +101,8 @@ program::KernelSpec product_kernel(CanonicalGemm const& form, GemmRecipe const& 
                              .threads = static_cast<unsigned>(recipe.policy.threads()),
                              .shared_bytes = shared};
   kernel.headers.insert(kernel.headers.end(), parts.headers.begin(), parts.headers.end());
+  if (recipe.a.transposed || recipe.b.transposed)
+    kernel.headers.push_back("gemm/operands/transposed_source.h");
   if (form.identity) return kernel;
   kernel.label = expression.text();
   kernel.declarations = epilogue_declarations(form, expression);

@@ -1,5 +1,6 @@
 // Adds wgmma kernels, which run in clusters, to the catalogue.
 #pragma once
+#include "cosmati/gemm/operands/transposed_source.h"
 #include "cosmati/gemm/warp_specialized.h"
 #include "src/backend/emulator/catalogue/gemm/gemm_catalogue.h"
 
