@@ -1,6 +1,6 @@
 // Blocks that share a tile along K cannot have ranges of steps.
 // expect: cluster_k > 1 requires partition tiles or split_k, not stream_k
-// names: ClusterAlongK<2, 1, 1, 64, false, true>
+// names: ClusterAlongK<2, 8, 1, 1, 64, false, true>
 #include "tests/compile_fail/warp_specialized/wgmma.h"
 
 constexpr cosmati::GemmPolicy policy = [] {
