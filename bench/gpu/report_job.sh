@@ -69,14 +69,16 @@ npy=(--count "$array" --seed 1 --type f16 --output-type u8)  # in f32 one GPU is
 ranks=(mpirun --allow-run-as-root --oversubscribe)
 [ "$backend" = cuda ] && device=(--gpus 1) || device=()
 
+without_files() { run "without files" "$1" "${draw[@]}" "${device[@]}" --measure host --input "$latents"; }
+
 for ((i = 1; i <= repeats; i++)); do
   run "text, a core" "$i" "${draw[@]}" --measure files --threads 1 --input "$latents" --output /dev/null
   run "text into the file system, a core" "$i" "${draw[@]}" --measure files --threads 1 --input "$latents" --output "$work/x.txt"
   run "files alone" "$i" "${draw[@]}" --measure files "${job[@]}"
   # A processor slows down while it is busy, so the two rows that are divided by each other take turns being first.
-  ((i % 2)) && run "without files" "$i" "${draw[@]}" "${device[@]}" --measure host --input "$latents"
+  ((i % 2)) && without_files "$i"
   run "report" "$i" "${draw[@]}" "${device[@]}" "${job[@]}"
-  ((i % 2)) || run "without files" "$i" "${draw[@]}" "${device[@]}" --measure host --input "$latents"
+  ((i % 2)) || without_files "$i"
   ((gpus >= 2)) && run "report, 2 GPUs" "$i" "${draw[@]}" --gpus 2 "${job[@]}"
   if command -v mpirun >/dev/null; then
     for n in 2 4; do run "report, mpirun -n $n" "$i" "${ranks[@]}" -n $n "${draw[@]}" "${job[@]}"; done

@@ -77,12 +77,17 @@ TEST(GemmSource, CompilesForEveryType) {
       add(sources,
           make_plan(product(DataType::tf32, DataType::f32, 64, 64, 2048, "tn"), gpu_device("h200"), options));
     }
-  for (jit::Cubin const& cubin : jit::compile_all(sources)) {
+  std::size_t const transposing = sources.size();  // the kernel whose threads transpose b
+  add(sources, make_plan(product(DataType::tf32, DataType::f32, 256, 64, 200704, "nt"), gpu_device("h200")));
+  EXPECT_NE(sources[transposing].text.find("TransposedSource<tf32>"), std::string::npos);
+  std::vector<jit::Cubin> const cubins = jit::compile_all(sources);
+  for (jit::Cubin const& cubin : cubins) {
     EXPECT_GT(cubin.image.size(), 1000U);
     EXPECT_LE(cubin.registers, 255);
     EXPECT_NE(cubin.lowered_name.find("_kernel"), std::string::npos);
     EXPECT_EQ(cubin.compiler_warnings, "");
   }
+  EXPECT_EQ(cubins[transposing].local_bytes, 0);
 }
 
 // The kernels for groups and for batches by pointers, and the kernels that run before them, for both

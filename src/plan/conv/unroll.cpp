@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "src/plan/buffers.h"
 #include "src/plan/conv/choice.h"
 #include "src/plan/conv/launch.h"
 #include "src/plan/conv/product_choice.h"
@@ -14,7 +15,6 @@ namespace {
 
 using Problem = ConvolutionProblem;
 
-constexpr std::size_t buffer_alignment = 256;
 constexpr Index sector_bytes = 32;  // every line of the matrix is aligned to a memory sector
 
 Index up(Index value, Index unit) { return (value + unit - 1) / unit * unit; }
@@ -97,7 +97,7 @@ class Slices {
       maximum =
           std::max(maximum, static_cast<std::size_t>(matrix.matrix_pitch * form.groups) * element_bytes_);
     }
-    return (maximum + buffer_alignment - 1) / buffer_alignment * buffer_alignment;
+    return padded_bytes(maximum);
   }
   // The largest slice of equal slices that fits in `maximum` bytes; 0 if there is none.
   Index largest(std::size_t maximum) const {
@@ -226,9 +226,7 @@ Offer<Problem> unroll_gemm(Problem const& problem, Device const& device, PlanOpt
   bool const emulated = device.backend == Backend::emulator;  // its operands may have been widened
   DataType const element = emulated ? front.sum : front.image().type;
   Slices const slices(whole, unroll, static_cast<std::size_t>(size_of(element)));
-  std::size_t maximum = options.max_workspace;
-  if (device.gpu.memory_bytes > 0)
-    maximum = std::min(maximum, static_cast<std::size_t>(device.gpu.memory_bytes) / 4);
+  std::size_t const maximum = workspace_limit(options, device);
   unroll.slice = slices.largest(maximum);
   if (unroll.slice == 0) {
     offer.refusal = fmt::format(

@@ -9,6 +9,7 @@
 
 #include "src/ops/number_types.h"
 #include "src/plan/best_offer.h"
+#include "src/plan/buffers.h"
 #include "src/plan/conv/winograd/winograd.h"
 #include "src/plan/gemm/choice.h"
 #include "src/plan/gemm/each_matrix.h"
@@ -19,16 +20,10 @@
 namespace cosmati::plan {
 namespace {
 
-constexpr std::size_t part_alignment = 256;  // bytes
-
-std::size_t rounded_up(std::size_t bytes) {
-  return (bytes + part_alignment - 1) / part_alignment * part_alignment;
-}
-
 Index segment_of(Index k) { return (k + PieceTile::run - 1) / PieceTile::run * PieceTile::run; }
 
 std::size_t bytes_of(TensorDescription const& pieces) {
-  return rounded_up(static_cast<std::size_t>(pieces.layout.shape.size() * size_of(pieces.type)));
+  return padded_bytes(static_cast<std::size_t>(pieces.layout.shape.size() * size_of(pieces.type)));
 }
 
 // Reads every element once, and writes a piece of it for each product.
@@ -41,12 +36,12 @@ double seconds_of_pass(TensorDescription const& operand, ComputeMode mode, Gpu c
 
 Offer<GemmProblem> best_product(GemmProblem const& product, Device const& device,
                                 PlanOptions const& options) {
+  bool const takes_wgmma = product.a.type == DataType::bf16;
   BestOffer<GemmProblem> best;
   for (Candidate<GemmProblem> const& candidate : gemm_candidates(device.backend)) {
     if (std::string_view(candidate.name) == each_matrix_candidate().name) continue;  // not by a program
     Offer<GemmProblem> offer = offer_of(candidate, product, device, options);
     Multiply const multiply = offer.recipe.policy.multiply;
-    bool const takes_wgmma = piece_type(product.compute) == DataType::bf16;
     if (offer.refusal.empty() && multiply != Multiply::mma && !(takes_wgmma && multiply == Multiply::wgmma))
       offer.refusal = fmt::format("{} {} with this policy on this GPU",
                                   takes_wgmma ? "no tensor cores multiply" : "mma.sync does not multiply",
@@ -83,7 +78,7 @@ Offer<GemmProblem> offer_of_pieces(GemmProblem const& problem, Device const& dev
   of_product.tuning.reset();
   offer = best_product(product, device, of_product);
   if (!offer.refusal.empty()) return offer;
-  offer.workspace_bytes = rounded_up(offer.workspace_bytes) + bytes_a + bytes_b;
+  offer.workspace_bytes = padded_bytes(offer.workspace_bytes) + bytes_a + bytes_b;
   offer.predicted_seconds += seconds_of_pass(problem.a, problem.compute, device.gpu) +
                              seconds_of_pass(problem.b, problem.compute, device.gpu);
   offer.recipe.predicted_seconds = offer.predicted_seconds;
@@ -154,8 +149,8 @@ GemmProblem product_of_pieces(GemmProblem const& problem) {
   Index const depth = segment_of(problem.k()) * products_of(problem.compute);
   Index const batch = problem.batch(), m = problem.m(), n = problem.n();
   DataType const type = piece_type(problem.compute);
-  product.a = {type, {{batch, m, depth}, {m * depth, depth, 1}}, part_alignment};
-  product.b = {type, {{batch, depth, n}, {n * depth, 1, depth}}, part_alignment};
+  product.a = {type, {{batch, m, depth}, {m * depth, depth, 1}}, buffer_alignment};
+  product.b = {type, {{batch, depth, n}, {n * depth, 1, depth}}, buffer_alignment};
   return product;
 }
 

@@ -6,13 +6,13 @@
 #include <algorithm>
 #include <utility>
 
+#include "src/plan/buffers.h"
 #include "src/plan/gemm/launch.h"
 
 namespace cosmati::plan {
 namespace {
 
-constexpr Index unit_bytes = 16;       // the alignment of rows
-constexpr int buffer_alignment = 256;  // bytes
+constexpr Index unit_bytes = 16;  // the alignment of rows
 
 double seconds_of(RepackRecipe const& repack, Gpu const& gpu) {
   if (repack.bytes == 0) return 0;
@@ -40,7 +40,7 @@ RepackRecipe repack_of(MatrixForm const& operand, Index outer, Index depth, Inde
   repack.pitch = (line + unit - 1) / unit * unit;
   repack.matrix_pitch = repack.pitch * lines;
   auto const bytes = static_cast<std::size_t>(repack.matrix_pitch * batch * size_of(operand.type));
-  repack.bytes = (bytes + buffer_alignment - 1) / buffer_alignment * buffer_alignment;
+  repack.bytes = padded_bytes(bytes);
   return repack;
 }
 

@@ -166,8 +166,8 @@ class Prediction {
     return (volume_.operand_bytes + parts + shared_less) /
            (fit.share_of_loads * drawn * gpu_.memory_bytes_per_second);
   }
-  // Of a block. If threads load an operand, half of the stages are in flight; with shifted copies, four runs
-  // per thread.
+  // The bytes that a block has in flight: of all stages, of half of them if threads load an operand, or four
+  // runs per thread with shifted copies.
   double bytes_in_flight() const {
     if (is_shifted(recipe_.a, size_) || is_shifted(recipe_.b, size_)) return 128.0 * 4 * 16;
     auto const m = static_cast<double>(form_.m), n = static_cast<double>(form_.n);

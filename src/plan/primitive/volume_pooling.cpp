@@ -8,16 +8,12 @@
 #include <utility>
 
 #include "cosmati/ops/elementwise_expression.h"
+#include "src/plan/buffers.h"
 
 namespace cosmati::plan {
 namespace {
 
 using Problem = PoolingProblem;
-
-constexpr std::size_t buffer_alignment = 256;
-std::size_t padded(std::size_t bytes) {
-  return (bytes + buffer_alignment - 1) / buffer_alignment * buffer_alignment;
-}
 
 // Dimensions `outer` and `outer + 1` of a layout as one; false if it has no stride.
 bool merge(Layout& layout, int outer) {
@@ -181,7 +177,7 @@ PlanOptions options_within(std::size_t workspace_bytes, bool batch_invariant) {
 std::size_t bytes_of(Passes const& passes) {
   std::size_t bytes = 0;
   passes.visit([&](TensorDescription const& tensor) {
-    if (tensor.present()) bytes += padded(static_cast<std::size_t>(tensor.bytes()));
+    if (tensor.present()) bytes += padded_bytes(static_cast<std::size_t>(tensor.bytes()));
   });
   return bytes;
 }
@@ -221,7 +217,7 @@ class VolumePooling final : public Kernel<Problem> {
     std::byte* next = workspace + scratch_;
     std::size_t i = 0;
     passes_.visit([&](TensorDescription const& tensor) {
-      if (tensor.present()) at[i] = next, next += padded(static_cast<std::size_t>(tensor.bytes()));
+      if (tensor.present()) at[i] = next, next += padded_bytes(static_cast<std::size_t>(tensor.bytes()));
       ++i;
     });
     auto const [pooled, plane_taps, result, depth_taps, gradient, x_copy, y_copy] = at;
@@ -273,7 +269,7 @@ Offer<Problem> planes_then_depth(Problem const& problem, Device const& device, P
   count(copies.x_in), count(copies.y_in);
   count(passes.planes), count(passes.depth), count(passes.to_planes), count(passes.to_image);
   count(copies.result_out);
-  offer.workspace_bytes = padded(scratch) + between;
+  offer.workspace_bytes = padded_bytes(scratch) + between;
   return offer;
 }
 

@@ -27,7 +27,7 @@ struct WinogradResultPolicy {
   WinogradRun run = WinogradRun::pixel;
 };
 
-// Of a filter gradient: tiles of dy. `channels_last`: lines are tiles and places channels; otherwise lines
+// The tiles of dy in a filter gradient. `channels_last`: lines are tiles and places channels; otherwise lines
 // are channels and places tiles.
 struct WinogradGradientPolicy {
   int tile = 2;

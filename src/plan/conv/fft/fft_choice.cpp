@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "src/plan/buffers.h"
 #include "src/plan/conv/choice.h"
 #include "src/plan/conv/fft/fft.h"
 #include "src/plan/conv/winograd/winograd.h"
@@ -15,10 +16,6 @@ namespace {
 
 using Problem = ConvolutionProblem;
 
-constexpr std::size_t buffer_alignment = 256;
-std::size_t up(std::size_t bytes) {
-  return (bytes + buffer_alignment - 1) / buffer_alignment * buffer_alignment;
-}
 Index parts(Index extent, Index of) { return (extent + of - 1) / of; }
 double real(auto value) { return static_cast<double>(value); }
 
@@ -156,12 +153,7 @@ class Choice {
     return recipes;
   }
 
-  std::size_t limit() const {
-    std::size_t maximum = options_.max_workspace;
-    if (device_.gpu.memory_bytes > 0)
-      maximum = std::min(maximum, static_cast<std::size_t>(device_.gpu.memory_bytes) / 4);
-    return maximum;
-  }
+  std::size_t limit() const { return workspace_limit(options_, device_); }
 
   // Chooses the slice and the workspace layout. Returns false if even the smallest slice exceeds the index
   // range.
@@ -211,23 +203,23 @@ class Choice {
     FftExtents const e = fft_extents(form(), recipe, recipe.slice);
     Index const image = recipe.doubled == FftDoubled::image ? 2 : 1, filter = 3 - image;
     recipe.work_bytes = device_.backend == Backend::cuda ? max_work_bytes(chunk) : 0;
-    recipe.planes = up(first);
-    recipe.work = recipe.planes + up(chunk);
-    recipe.image = recipe.work + up(recipe.work_bytes);
+    recipe.planes = padded_bytes(first);
+    recipe.work = recipe.planes + padded_bytes(chunk);
+    recipe.image = recipe.work + padded_bytes(recipe.work_bytes);
     recipe.filter =
-        recipe.image + up(fft_matrix_bytes(e, image * e.image_lines, 2 * e.depths, recipe.factor));
+        recipe.image + padded_bytes(fft_matrix_bytes(e, image * e.image_lines, 2 * e.depths, recipe.factor));
     if (fft_pointwise(form())) {  // a multiple of the chunk
       Index const chunks = parts(planes.filter, recipe.filter_chunk);
       recipe.filter = recipe.image;
       recipe.sums = recipe.end =
           recipe.filter +
-          up(static_cast<std::size_t>(chunks * recipe.filter_chunk * fft_plane_bytes(recipe)));
+          padded_bytes(static_cast<std::size_t>(chunks * recipe.filter_chunk * fft_plane_bytes(recipe)));
       return recipe.end;
     }
-    recipe.sums =
-        recipe.filter + up(fft_matrix_bytes(e, filter * e.filter_lines, 2 * e.depths, recipe.factor));
-    recipe.end =
-        recipe.sums + up(fft_matrix_bytes(e, image * e.image_lines, filter * e.filter_lines, recipe.real));
+    recipe.sums = recipe.filter +
+                  padded_bytes(fft_matrix_bytes(e, filter * e.filter_lines, 2 * e.depths, recipe.factor));
+    recipe.end = recipe.sums + padded_bytes(fft_matrix_bytes(e, image * e.image_lines,
+                                                             filter * e.filter_lines, recipe.real));
     return recipe.end;
   }
 

@@ -5,14 +5,9 @@
 #include <type_traits>
 
 #include "cosmati/ops/operation.h"
+#include "src/plan/buffers.h"
 
 namespace cosmati::plan {
-
-// Buffers in the workspace are aligned for every backend.
-inline constexpr std::size_t part_alignment = 256;
-constexpr std::size_t padded_bytes(std::size_t bytes) {
-  return (bytes + part_alignment - 1) / part_alignment * part_alignment;
-}
 
 // The options of a plan that uses at most this much of the workspace.
 inline PlanOptions options_within(std::size_t workspace_bytes, std::optional<double> max_error = {},
@@ -20,7 +15,7 @@ inline PlanOptions options_within(std::size_t workspace_bytes, std::optional<dou
   PlanOptions options;
   options.batch_invariant = batch_invariant;
   options.max_error = max_error;
-  options.max_workspace = workspace_bytes / part_alignment * part_alignment;
+  options.max_workspace = workspace_bytes / buffer_alignment * buffer_alignment;
   return options;
 }
 

@@ -8,6 +8,7 @@
 #include <numeric>
 #include <utility>
 
+#include "src/plan/buffers.h"
 #include "src/plan/gemm/repack.h"
 #include "src/plan/gemm/warp_specialized.h"
 
@@ -16,11 +17,10 @@ namespace {
 
 using Problem = ConvolutionProblem;
 
-constexpr int unit = 16, alignment = 256;  // bytes
+constexpr int unit = 16;  // bytes
 constexpr Index max_int = 0x7fffffff;
 
 Index rounded(Index value, Index to) { return (value + to - 1) / to * to; }
-std::size_t aligned(std::size_t place) { return (place + alignment - 1) / alignment * alignment; }
 
 // The operand that is read in windows, and the other one.
 TensorDescription Problem::*image_of(Problem const& p) {
@@ -121,7 +121,7 @@ Packed packed_other(Problem const& p, PackRecipe const& recipe) {
 
 TensorDescription channels_last(Packed const& packed) {
   TensorDescription tensor = packed.from;
-  tensor.alignment = alignment;
+  tensor.alignment = buffer_alignment;
   tensor.layout.stride[0] = packed.rows * packed.columns * packed.place;
   tensor.layout.stride[1] = 1;
   tensor.layout.stride[2] = packed.columns * packed.place;
@@ -165,7 +165,8 @@ Index result_bytes(Problem const& p, PackRecipe const& recipe) {
 }
 // The result follows the packed image, past the end of which the last window may read.
 std::size_t place_of_result(Problem const& p, PackRecipe const& recipe) {
-  return aligned(recipe.of_image + static_cast<std::size_t>(packed_image(p, recipe).bytes() + step_bytes));
+  return padded_bytes(recipe.of_image +
+                      static_cast<std::size_t>(packed_image(p, recipe).bytes() + step_bytes));
 }
 
 // Calls use(packed tensor, pointer to member of ConvolutionProblem) for each tensor that is packed.
@@ -195,7 +196,7 @@ Problem packed_problem(Problem const& problem, PackRecipe const& recipe) {
     image.layout.shape[1] = result.channels;
     made.w.layout =
         image_layout(TensorFormat::nhwc, problem.w.extent(0), result.channels, result.rows, result.columns);
-    made.w.alignment = alignment;
+    made.w.alignment = buffer_alignment;
   }
   if (recipe.rows == 0) return made;
   // A window reads one position per row, with the taps of the row and their channels contiguous.
@@ -217,20 +218,28 @@ RepackRecipe GradientMatrix::transposed(PackRecipe const& recipe) const {
   return made;
 }
 
+std::optional<Index> joined_stride(std::array<Index, 3> const& extent, Index const (&stride)[3]) {
+  Index all = 1, joined = 0;
+  for (std::size_t i = 3; i-- > 0;) {
+    if (extent[i] == 1) continue;
+    if (all == 1) joined = stride[i];
+    if (stride[i] != joined * all) return {};
+    all *= extent[i];
+  }
+  return joined;
+}
+
 GradientMatrix gradient_matrix(Problem const& problem) {
   TensorDescription const& dy = problem.y;
+  Index const stride[] = {dy.layout.stride[0], dy.layout.stride[2], dy.layout.stride[3]};
+  std::optional<Index> const pixel = joined_stride({dy.extent(0), dy.extent(2), dy.extent(3)}, stride);
   GradientMatrix made;
-  Index pixel = 0;
-  made.pixels = 1;
-  for (int const d : {3, 2, 0}) {
-    if (dy.extent(d) > 1 && made.pixels == 1) pixel = dy.layout.stride[d];
-    if (dy.extent(d) > 1 && dy.layout.stride[d] != pixel * made.pixels) return made;
-    made.pixels *= dy.extent(d);
-  }
+  if (!pixel) return made;
   made.filters = dy.extent(1);
+  made.pixels = dy.extent(0) * dy.extent(2) * dy.extent(3);
   made.from.type = dy.type;
   made.from.row_stride = dy.layout.stride[1];
-  made.from.column_stride = pixel;
+  made.from.column_stride = *pixel;
   made.from.alignment = dy.alignment;
   made.from.present = true;
   return made;
@@ -261,12 +270,12 @@ std::vector<PackRecipe> packings_of_rows(Problem const& p) {
 void place_in_workspace(PackRecipe& recipe, Problem const& problem, std::size_t own) {
   recipe.end = own;
   if (recipe.transposes) {
-    recipe.of_other = aligned(recipe.end);
+    recipe.of_other = padded_bytes(recipe.end);
     recipe.end = recipe.of_other + gradient_matrix(problem).transposed().bytes;
   }
   for_each_packed(problem, recipe, [&](Packed const& packed, auto tensor) {
     std::size_t& place = tensor == image_of(problem) ? recipe.of_image : recipe.of_other;
-    place = aligned(recipe.end);
+    place = padded_bytes(recipe.end);
     recipe.end = place + static_cast<std::size_t>(packed.bytes());
   });
   if (packs_result(problem, recipe))

@@ -1,6 +1,8 @@
 // Packing of convolution operands that TMA cannot read, or reads with much padding, into the workspace: the
 // resulting convolution, and the packing passes.
 #pragma once
+#include <array>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,6 +21,9 @@ ConvolutionProblem packed_problem(ConvolutionProblem const& problem, PackRecipe 
 // Ways to join taps of a row, and rows. Empty if channels fill TMA rows, or if dilation leaves gaps between
 // taps.
 std::vector<PackRecipe> packings_of_rows(ConvolutionProblem const& problem);
+
+// The common stride of three dimensions, the last one innermost; empty if there is none.
+std::optional<Index> joined_stride(std::array<Index, 3> const& extent, Index const (&stride)[3]);
 
 // dy of a filter gradient as a matrix of filters by pixels, as it is and transposed; not present if no single
 // stride covers all pixels.

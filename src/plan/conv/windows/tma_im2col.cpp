@@ -70,16 +70,8 @@ std::string set_axis(WindowProduct& made, Axis const& axis, int i) {
   return {};
 }
 
-// The common stride of the digits of an index; empty if there is none.
 std::optional<Index> joined_stride(ProductIndex const& index, Index const (&stride)[3]) {
-  Index extent = 1, joined = 0;
-  for (int i = 2; i >= 0; --i) {
-    if (index[static_cast<std::size_t>(i)].extent == 1) continue;
-    if (extent == 1) joined = stride[i];
-    if (stride[i] != joined * extent) return {};
-    extent *= index[static_cast<std::size_t>(i)].extent;
-  }
-  return joined;
+  return plan::joined_stride({index[0].extent, index[1].extent, index[2].extent}, stride);
 }
 
 std::optional<MatrixForm> matrix_of(DigitForm const& digits, ProductIndex const& m, ProductIndex const& n) {
@@ -211,7 +203,7 @@ std::string set_gradient(WindowProduct& made, Problem const& p, PackRecipe const
   matrix.row_stride = 1;
   matrix.column_stride = gradient.from.column_stride;
   Index const extents[4] = {gradient.filters, gradient.pixels, 1, 1};
-  Index const strides[4] = {gradient.from.row_stride, std::max<Index>(1, matrix.column_stride), 0, 0};
+  Index const strides[4] = {gradient.from.row_stride, matrix.column_stride, 0, 0};
   return tensor_violation("dy", "channels", p.y, extents, strides);
 }
 

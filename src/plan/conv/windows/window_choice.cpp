@@ -232,9 +232,12 @@ Offer<Problem> warp_specialized_convolution(Problem const& problem, Device const
   // Candidates: the operands in place or, if TMA cannot read one, with that operand packed; for filter
   // gradients in tf32, of which wgmma reads only one operand in place, with dy transposed; and with image
   // rows packed together.
-  std::vector<PackRecipe> packings(6);
-  packings[1].other = packings[2].image = packings[3].image = packings[3].other = true;
-  packings[4].transposes = packings[5].transposes = packings[5].image = true;
+  std::vector<PackRecipe> packings{{},
+                                   {.other = true},
+                                   {.image = true},
+                                   {.image = true, .other = true},
+                                   {.transposes = true},
+                                   {.image = true, .transposes = true}};
   std::size_t const plain = packings.size();
   bool const transposes = problem.direction == ConvolutionDirection::filter && size_of(problem.x.type) == 4;
   for (PackRecipe packing : packings_of_rows(problem)) {

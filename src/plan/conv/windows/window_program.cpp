@@ -91,10 +91,12 @@ struct WindowLaunch {
   }
   void fill(TensorArguments& to, WindowProduct const& part, program::Run const& run) const {
     CanonicalGemm const& form = part.product;
-    bool const is_b = windows.image_is_a;
-    if (form.k > 0)
-      to.map = run.encode(tiled_tensor(is_b ? form.b : form.a, filter.of(run), is_b ? form.n : form.m, form.k,
-                                       1, is_b ? windows.along_of_b : windows.along_of_a, is_b ? b : a));
+    if (form.k == 0) return;
+    auto const map = [&](MatrixForm const& dy, Index filters, Along along, TensorBox const& box) {
+      return run.encode(tiled_tensor(dy, filter.of(run), filters, form.k, 1, along, box));
+    };
+    to.map = windows.image_is_a ? map(form.b, form.n, windows.along_of_b, b)
+                                : map(form.a, form.m, windows.along_of_a, a);
   }
 
   void fill_result(TensorArguments& to, WindowProduct const& part, program::Run const& run) const {

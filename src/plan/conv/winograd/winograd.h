@@ -39,11 +39,9 @@ Plan<GemmProblem> winograd_product(Plan<ConvolutionProblem> const& plan);
 constexpr int winograd_channels(WinogradRecipe const& recipe) { return 8 / recipe.tile; }
 Index winograd_blocks(WinogradMatrix const& matrix, int width);
 
-// Shared by the offers: the refusal of a shape, empty if the transforms support it; the size of a buffer of
-// the workspace, and that of the matrices of all positions; the predicted time of a pass over memory.
+// Shared by the offers: the refusal of a shape, empty if the transforms support it; the size of the matrices
+// of all positions; the predicted time of a pass over memory.
 std::string winograd_shape_violation(ConvolutionProblem const& problem);
-inline constexpr std::size_t winograd_alignment = 256;  // bytes
-std::size_t winograd_buffer(std::size_t bytes);
 std::size_t winograd_bytes(WinogradMatrix const& matrix, int tile);
 double transform_pass_seconds(double bytes, Gpu const& gpu);
 

@@ -6,6 +6,7 @@
 
 #include "cosmati/conv/winograd/winograd_matrices.h"
 #include "src/ops/number_types.h"
+#include "src/plan/buffers.h"
 #include "src/plan/conv/choice.h"
 #include "src/plan/conv/winograd/winograd.h"
 #include "src/plan/conv/winograd/winograd_filter.h"
@@ -103,7 +104,7 @@ class Tile {
     of_product.policy = policy;
     of_product.max_error.reset();
     of_product.max_workspace =
-        options_.max_workspace - std::min(options_.max_workspace, bytes() + winograd_alignment);
+        options_.max_workspace - std::min(options_.max_workspace, bytes() + buffer_alignment);
     try {
       Plan<GemmProblem> const product = make_plan(winograd_product(plan).problem, device_, of_product);
       if (product.kernel != name_of(product.recipe.policy.main_loop)) {
@@ -134,17 +135,12 @@ class Tile {
            whole(window.columns.image_stride) && whole(form_.image_base);
   }
 
-  std::size_t limit() const {
-    std::size_t maximum = options_.max_workspace;
-    if (device_.gpu.memory_bytes > 0)
-      maximum = std::min(maximum, static_cast<std::size_t>(device_.gpu.memory_bytes) / 4);
-    return maximum;
-  }
+  std::size_t limit() const { return workspace_limit(options_, device_); }
 
   // The size of the matrices of a slice that begin at offset `first`.
   std::size_t bytes(std::size_t first = 0) {
     WinogradRecipe& own = std::get<WinogradRecipe>(recipe_.own);
-    own.filter = winograd_buffer(first);
+    own.filter = padded_bytes(first);
     own.image = own.filter + winograd_bytes(filter_parameters(form_, own, nullptr, nullptr).to, own.tile);
     own.sums =
         own.image + winograd_bytes(image_parameters(form_, own, nullptr, 0, own.slice, nullptr).to, own.tile);
@@ -213,12 +209,8 @@ double winograd_filter_error(int tile, Index tiles) {
   return error_of(tile == 2 ? amplification<2>(true) : amplification<4>(true), DataType::f32, tiles);
 }
 
-std::size_t winograd_buffer(std::size_t bytes) {
-  return (bytes + winograd_alignment - 1) / winograd_alignment * winograd_alignment;
-}
-
 std::size_t winograd_bytes(WinogradMatrix const& matrix, int tile) {
-  return winograd_buffer(
+  return padded_bytes(
       static_cast<std::size_t>((tile + 2) * (tile + 2) * matrix.matrix_pitch * size_of(matrix.type)));
 }
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "src/plan/buffers.h"
 #include "src/plan/conv/choice.h"
 #include "src/plan/conv/filter/filter_gradient.h"
 #include "src/plan/conv/winograd/winograd_program.h"
@@ -78,7 +79,7 @@ class Slice {
 
   // Sets the offsets of the matrices, which begin at `first`, and returns their end.
   static std::size_t layout(Problem const& problem, WinogradRecipe& recipe, std::size_t first = 0) {
-    recipe.filter = winograd_buffer(first);
+    recipe.filter = padded_bytes(first);
     recipe.image =
         recipe.filter + winograd_bytes(Slice(problem, recipe).gradient(nullptr, 0, nullptr).to, recipe.tile);
     recipe.sums =
@@ -126,9 +127,7 @@ Offer<Problem> offer_of(Problem const& problem, Device const& device, PlanOption
   own.tile = tile;
   own.image_channels_last = has_channels_last(problem.x);
   own.filter_inputs_last = has_channels_last(problem.y);
-  std::size_t maximum = options.max_workspace;
-  if (device.gpu.memory_bytes > 0)
-    maximum = std::min(maximum, static_cast<std::size_t>(device.gpu.memory_bytes) / 4);
+  std::size_t const maximum = workspace_limit(options, device);
   // Slices are equal, since a product adds all tiles of its slice.
   Index const images = problem.x.extent(0);
   own.slice = images;
@@ -145,7 +144,7 @@ Offer<Problem> offer_of(Problem const& problem, Device const& device, PlanOption
   of_product.kernel.clear();
   of_product.policy.tile.reset();
   of_product.max_error.reset();
-  of_product.max_workspace -= std::min(of_product.max_workspace, own.end + winograd_alignment);
+  of_product.max_workspace -= std::min(of_product.max_workspace, own.end + buffer_alignment);
   Plan<GemmProblem> product;
   try {
     product = make_plan(Slice(problem, own).product(), device, of_product);

@@ -30,12 +30,15 @@ void add_phases(KernelTable& table, DataType type) {
       table, plan::emulated_window_kernel(type, {.along_of_b = along}));
 }
 
-template <class Element, class A, class B>
+template <class A, class B>
 void add_filter_gradient(KernelTable& table, DataType type) {
   using Own = Traits<A, B, f32>;
-  constexpr bool image_is_a = is_same<A, ImageSource<Element, Along::mn>>;
+  constexpr bool image_is_a = is_same<A, ImageSource<typename A::Element, Along::mn>>;
   add<&warp_specialized_kernel<Own>, Own, typename Own::Params>(
-      table, plan::emulated_window_kernel(type, {image_is_a, true, A::along, B::along}));
+      table, plan::emulated_window_kernel(type, {.image_is_a = image_is_a,
+                                                 .filter_gradient = true,
+                                                 .along_of_a = A::along,
+                                                 .along_of_b = B::along}));
 }
 
 }  // namespace
@@ -45,9 +48,8 @@ void add_window_products(KernelTable& table) {
   add_phases<f16, Along::mn, f32>(table, DataType::f16);
   add_phases<tf32, Along::k, f32>(table, DataType::tf32);
   add_phases<s8, Along::k, s32>(table, DataType::s8);
-  add_filter_gradient<f16, TensorSource<f16, Along::mn>, ImageSource<f16, Along::mn>>(table, DataType::f16);
-  add_filter_gradient<tf32, ImageSource<tf32, Along::mn>, TensorSource<tf32, Along::k>>(table,
-                                                                                        DataType::tf32);
+  add_filter_gradient<TensorSource<f16, Along::mn>, ImageSource<f16, Along::mn>>(table, DataType::f16);
+  add_filter_gradient<ImageSource<tf32, Along::mn>, TensorSource<tf32, Along::k>>(table, DataType::tf32);
 }
 
 }  // namespace cosmati::emulator
