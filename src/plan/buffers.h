@@ -7,6 +7,7 @@
 
 namespace cosmati::plan {
 
+inline constexpr Index sector_bytes = 32;             // what GPU memory transfers at least
 inline constexpr std::size_t buffer_alignment = 256;  // bytes, for every backend
 constexpr std::size_t padded_bytes(std::size_t bytes) {
   return (bytes + buffer_alignment - 1) / buffer_alignment * buffer_alignment;

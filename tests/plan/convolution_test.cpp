@@ -127,6 +127,76 @@ TEST(EmulatedConvolution, FiltersOfGradientsAreCopied) {
   EXPECT_THROW(make_plan(together, emulated_device(), options), Error);
 }
 
+TEST(EmulatedConvolution, FiltersOfForwardConvolutionsAreCopied) {
+  Geometry layer;
+  layer.k = 12, layer.stride[0] = 2;
+  for (DataType const type : {DataType::f32, DataType::f16, DataType::s8})
+    for (Index const groups : {1, 2}) {
+      layer.groups = groups;
+      DataType const result = type == DataType::s8 ? DataType::s32 : type;
+      auto const p = problem_of(ConvolutionDirection::forward, type, result, TensorFormat::nchw, layer);
+      expect_right(p, "implicit_gemm", "operands=repacked");
+    }
+  Device const gpu = [] {
+    Device device = emulated_device();
+    device.backend = Backend::cuda;
+    return device;
+  }();
+  // Taps lie between the channels in NCHW. In NHWC and with a single tap, channels are contiguous.
+  PlanOptions options;
+  options.kernel = "implicit_gemm";
+  layer.groups = 1, layer.c = 64, layer.k = 128, layer.h = layer.w = 40;
+  auto const product_of = [&](TensorFormat format) {
+    return make_plan(problem_of(ConvolutionDirection::forward, DataType::f32, DataType::f32, format, layer),
+                     gpu, options)
+        .recipe.product;
+  };
+  GemmRecipe const copied = product_of(TensorFormat::nchw);
+  EXPECT_GT(copied.repack_a.bytes, 0u);
+  EXPECT_EQ(copied.a, (OperandAccess{Along::mn, 4}));
+  EXPECT_EQ(copied.b, (OperandAccess{Along::mn, 1}));
+  EXPECT_EQ(product_of(TensorFormat::nhwc).repack_a.bytes + product_of(TensorFormat::nhwc).repack_b.bytes,
+            0u);
+  layer.r = layer.s = 1;
+  EXPECT_EQ(product_of(TensorFormat::nchw).repack_a.bytes, 0u);
+}
+
+// Windows that stay inside the image are read in runs; the rows of an image are one run.
+TEST(ConvolutionForms, WindowsInsideTheImageAreReadInRuns) {
+  Device gpu = emulated_device();
+  gpu.backend = Backend::cuda;
+  PlanOptions options;
+  options.kernel = "implicit_gemm";
+  auto const product_of = [&](ConvolutionDirection direction, Geometry const& geometry) {
+    return make_plan(problem_of(direction, DataType::f32, DataType::f32, TensorFormat::nchw, geometry), gpu,
+                     options)
+        .recipe.product;
+  };
+  Geometry layer;
+  layer.n = 4, layer.c = 32, layer.k = 64, layer.r = layer.s = 1, layer.h = layer.w = 14;
+  GemmRecipe product = product_of(ConvolutionDirection::filter, layer);
+  EXPECT_EQ(product.a, (OperandAccess{Along::k, 4}));  // 196 pixels of dy, rows of 14
+  EXPECT_EQ(product.b, (OperandAccess{Along::k, 4}));
+  layer.h = layer.w = 12;
+  EXPECT_EQ(product_of(ConvolutionDirection::forward, layer).b, (OperandAccess{Along::mn, 4}));
+  EXPECT_EQ(product_of(ConvolutionDirection::data, layer).b, (OperandAccess{Along::mn, 4}));
+  // A padded image, or more than one tap.
+  layer.pad_begin[1] = 1;
+  EXPECT_EQ(product_of(ConvolutionDirection::forward, layer).b, (OperandAccess{Along::mn, 1}));
+  EXPECT_EQ(product_of(ConvolutionDirection::filter, layer).b.width, 1);
+  layer.pad_begin[1] = 0, layer.s = 3;
+  EXPECT_EQ(product_of(ConvolutionDirection::forward, layer).b, (OperandAccess{Along::mn, 1}));
+  auto const windowed = [](ConvolutionDirection direction, Geometry const& geometry) {
+    return plan::forms_of(problem_of(direction, DataType::f32, DataType::f32, TensorFormat::nchw, geometry))
+        .front()
+        .image()
+        .windowed;
+  };
+  EXPECT_FALSE(windowed(ConvolutionDirection::forward, layer));
+  EXPECT_FALSE(windowed(ConvolutionDirection::filter, layer));
+  EXPECT_TRUE(windowed(ConvolutionDirection::data, layer));  // pixels at the edge have fewer taps
+}
+
 TEST(ConvolutionForms, AStridedDataGradientMultipliesNoZero) {
   Geometry geometry;
   geometry.r = geometry.s = 5, geometry.h = geometry.w = 16, geometry.stride[0] = geometry.stride[1] = 2;

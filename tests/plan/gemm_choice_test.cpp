@@ -191,7 +191,7 @@ TEST(GemmChoice, TilesOfMmaFollowMeasurements) {
   EXPECT_EQ(refusal_of("warp_specialized", halves, "h100", "tall_deep"),
             "policy 'tall_deep' applies only to multistage with multiply mma");
   EXPECT_EQ(refusal_of("multistage", halves, "h100", "thin"),
-            "policy 'thin' applies only to warp_specialized");
+            "policy 'thin' applies only to products by warp_specialized");
 }
 
 // On GPUs without wgmma, mma.sync reads copies of bytes that are not contiguous along k.

@@ -33,6 +33,12 @@ struct WindowSource {
     int depth, depth_left;  // first depth; number of depths from there to the end
     int down, right;
   };
+  // The position of one depth, for a thread all of whose runs have it.
+  struct DepthStep {
+    Index offset;
+    int depth_left;
+    int down, right;
+  };
 
   COSMATI_DEVICE WindowSource(Arguments const& arguments, Index batch, Index first_outer, Index outer_extent,
                               Index depth_extent)
@@ -61,6 +67,19 @@ struct WindowSource {
             steps.down(at), steps.right(at)};
   }
 
+  // The position of depth first_depth + `depth`, found once for all runs of a thread.
+  COSMATI_DEVICE DepthStep step(Index first_depth, int depth) const requires(!stepwise) {
+    IndexStrides const& steps = arguments_.depth;
+    int const own = static_cast<int>(first_depth) + depth, left = depth_extent_ - own;
+    Digits const at = steps.extents.digits(left > 0 ? own : 0);
+    return {steps.offset(at), left, steps.down(at), steps.right(at)};
+  }
+
+  template <bool whole>
+  COSMATI_DEVICE Run<Element> run(Row const& row, DepthStep const& step, int) const {
+    bool const exists = row.valid > 0 && is_inside(row.down + step.down, row.right + step.right);
+    return {row.address + step.offset, exists ? between_0_and_width(step.depth_left) : 0};
+  }
   template <bool whole>
   COSMATI_DEVICE Run<Element> run(Row const& row, Step const& step, int more) const {
     int const depth_left = step.depth_left - row.depth - more;
@@ -72,9 +91,7 @@ struct WindowSource {
       address = row.address + steps.offset(at);
       down = row.down + steps.down(at), right = row.right + steps.right(at);
     }
-    bool const inside =
-        !windowed || (static_cast<unsigned>(down) < static_cast<unsigned>(arguments_.height) &&
-                      static_cast<unsigned>(right) < static_cast<unsigned>(arguments_.width));
+    bool const inside = is_inside(down, right);
     if constexpr (along == Along::k) return {address, inside ? between_0_and_width(depth_left) : 0};
     return {address, inside && depth_left > 0 ? row.valid : 0};
   }
@@ -82,6 +99,10 @@ struct WindowSource {
  private:
   COSMATI_DEVICE static int between_0_and_width(int count) {
     return count <= 0 ? 0 : count >= width ? width : count;
+  }
+  COSMATI_DEVICE bool is_inside(int down, int right) const {
+    return !windowed || (static_cast<unsigned>(down) < static_cast<unsigned>(arguments_.height) &&
+                         static_cast<unsigned>(right) < static_cast<unsigned>(arguments_.width));
   }
   COSMATI_DEVICE Index depth_stride() const {
     return width > 1 && along == Along::k ? 1 : arguments_.depth.last.stride;

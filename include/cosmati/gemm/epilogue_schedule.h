@@ -65,12 +65,17 @@ COSMATI_DEVICE void store_staged_rows(Value const (&staged)[rows][pitch], typena
                                       typename Destination::Tile const& d, TileOfResult const& at,
                                       RowOf const& row_of) {
   using Real = typename Epilogue::Real;
-  // Columns per thread and iteration; they divide the row for every tile.
-  constexpr int count = vector_within(policy.block_n, imax(Destination::width, 4));
+  // Columns per thread and iteration; they divide the row for every tile. If elements are stored one by one,
+  // those of adjacent lanes are adjacent.
+  constexpr int count =
+      Destination::width == 1 ? 1 : vector_within(policy.block_n, imax(Destination::width, 4));
   constexpr int runs = policy.block_n / count;
+  // If a thread has the same columns in all its rows, their addresses are computed once.
+  constexpr bool same_columns = policy.threads() % runs == 0;
+  int const own_n = arch::thread() % runs * count;
   COSMATI_NO_UNROLL
   for (int item = arch::thread(); item < rows * runs; item += policy.threads()) {
-    int const row = item / runs, n = item % runs * count;
+    int const row = item / runs, n = same_columns ? own_n : item % runs * count;
     int const m = row_of(row);
     int const valid = policy.full_tiles ? count : m < at.rows ? imin(at.columns - n, count) : 0;
     if (valid <= 0) continue;

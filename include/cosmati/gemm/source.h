@@ -13,6 +13,9 @@ namespace cosmati {
 //   Row row(int outer, int depth)      the position of a run in the tile, computed once per tile
 //   Step step(Index first_depth)       computed once per step, the same for all threads
 //   run<whole>(Row, Step, int more)    the run `more` depths further; with `whole`, all elements exist
+// Optionally, if a depth's position is expensive to find, and for threads whose runs all have the same depth:
+//   DepthStep step(Index first_depth, int depth)   the position of depth first_depth + depth
+//   run<whole>(Row, DepthStep, int)                the run at that depth
 template <class T>
 concept OperandSource = requires(T const source, typename T::Arguments arguments, typename T::Row row,
                                  typename T::Step step) {

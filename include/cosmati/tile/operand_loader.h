@@ -33,14 +33,16 @@ COSMATI_CONSTEXPR ItemShape item_shape(Along along, int width, int pack_bytes, i
 struct ItemPlace {
   int depth, outer;
 };
+COSMATI_CONSTEXPR int lanes_along_depth(ItemShape shape, int pack_depth, int depth) {
+  return imin(depth / shape.item_depth, imax(1, 8 * pack_depth / shape.item_depth));
+}
 COSMATI_CONSTEXPR ItemPlace item_place(Along along, ItemShape shape, int pack_depth, int depth, int outer,
                                        int i) {
   if (along == Along::mn) {
     int const across = outer / shape.item_outer;
     return {i / across * shape.item_depth, i % across * shape.item_outer};
   }
-  int const items_deep = depth / shape.item_depth;
-  int const lanes_deep = imin(items_deep, imax(1, 8 * pack_depth / shape.item_depth));
+  int const lanes_deep = lanes_along_depth(shape, pack_depth, depth);
   return {(i / (lanes_deep * outer) * lanes_deep + i % lanes_deep) * shape.item_depth,
           i / lanes_deep % outer};
 }
@@ -55,6 +57,16 @@ COSMATI_DEVICE void fetch_run(Vector<Element, width>& to, AnyRun const& run) {
     for (int e = 0; e < width; ++e)
       to[e] = e < run.valid ? arch::load_constant<Element>(run.address + e) : Element{};
   }
+}
+
+// The step that starts at first_depth, for a thread. If all its runs have the same depth, first_depth +
+// `depth`, a source may find that position once (gemm/source.h).
+template <bool has_one_depth, class Source>
+COSMATI_DEVICE auto step_of_thread(Source const& source, Index first_depth, int depth) {
+  if constexpr (has_one_depth && requires { source.step(first_depth, depth); })
+    return source.step(first_depth, depth);
+  else
+    return source.step(first_depth);
 }
 
 template <class Source, class Tile, int pack_depth, int threads, bool whole, bool prefer_copies>
@@ -78,6 +90,10 @@ class OperandLoader {
   static constexpr int depth = Tile::depth * pack_depth;
   static constexpr int items = depth / shape.item_depth * (Tile::outer / shape.item_outer);
   static constexpr int items_per_thread = (items + threads - 1) / threads;
+  // Whether all items of a thread have the same depth: those of K-major operands whose lanes cover a tile's.
+  static constexpr int lanes_deep = lanes_along_depth(shape, pack_depth, depth);
+  static constexpr bool has_one_depth = Source::along == Along::k && shape.runs == 1 &&
+                                        lanes_deep * shape.item_depth == depth && threads % lanes_deep == 0;
   static_assert(depth % shape.item_depth == 0,
                 "block_k must be a multiple of the depth of this operand's runs; use a power of two");
   static_assert(Tile::outer % shape.item_outer == 0,
@@ -93,7 +109,7 @@ class OperandLoader {
 
   // Loads from global memory to registers.
   COSMATI_DEVICE void fetch(Index first_depth) {
-    auto const step = source_.step(first_depth);
+    auto const step = step_of_thread<has_one_depth>(source_, first_depth, place_of(0).depth);
     COSMATI_UNROLL
     for (int v = 0; v < items_per_thread; ++v)
       if (exists(v)) fetch_item(element_[v], v, step);
@@ -110,7 +126,7 @@ class OperandLoader {
   // immediately.
   COSMATI_DEVICE void copy(Tile& tile, Index first_depth) {
     if constexpr (by_copies) {
-      auto const step = source_.step(first_depth);
+      auto const step = step_of_thread<has_one_depth>(source_, first_depth, place_of(0).depth);
       COSMATI_UNROLL
       for (int v = 0; v < items_per_thread; ++v)
         if (exists(v)) {

@@ -18,6 +18,7 @@ class PaddedLoader {
   static constexpr int band = shape.pieces_of_band();
   static constexpr bool by_bands = threads % band == 0,
                         by_parts = shape.lines_deep == 1 && band % threads == 0;
+  static constexpr bool has_one_depth = Source::along == Along::k && by_bands;
   static_assert(Tile::lines % shape.lines_deep == 0, "the lines of a tile must be a multiple of lines_deep");
   // If a thread copies many single elements, their addresses would not fit in registers and are recomputed.
   static constexpr bool keeps_rows = pieces_per_thread <= 8;
@@ -35,7 +36,7 @@ class PaddedLoader {
 
   // Loads from global memory to registers.
   COSMATI_DEVICE void fetch(Index first_depth) {
-    auto const step = source_.step(first_depth);
+    auto const step = step_of_thread<has_one_depth>(source_, first_depth, own_.byte / Tile::size);
     PiecePlace own = own_;
     if constexpr (!keeps_rows) arch::fence_registers(own.line);
     COSMATI_UNROLL
@@ -54,7 +55,7 @@ class PaddedLoader {
   // immediately.
   COSMATI_DEVICE void copy(Tile& tile, Index first_depth) {
     if constexpr (by_copies) {
-      auto const step = source_.step(first_depth);
+      auto const step = step_of_thread<has_one_depth>(source_, first_depth, own_.byte / Tile::size);
       PiecePlace own = own_;
       if constexpr (!keeps_rows) arch::fence_registers(own.line);
       COSMATI_UNROLL

@@ -15,6 +15,7 @@ class SwizzledLoader {
   static constexpr int row_items = Tile::row_bytes / (width * element_bytes);
   static constexpr int items = Tile::rows * row_items;
   static constexpr int items_per_thread = (items + threads - 1) / threads;
+  static constexpr bool has_one_depth = Source::along == Along::k && threads % row_items == 0;
 
  public:
   static constexpr int copy_bytes = width * element_bytes;
@@ -31,7 +32,7 @@ class SwizzledLoader {
   // Copies from global to shared memory; complete after waiting for the commit group closed by the caller, or
   // immediately.
   COSMATI_DEVICE void copy(Tile& tile, Index first_depth) {
-    auto const step = source_.step(first_depth);
+    auto const step = step_of_thread<has_one_depth>(source_, first_depth, item(0) % row_items * width);
     COSMATI_UNROLL
     for (int v = 0; v < items_per_thread; ++v) {
       if (items % threads != 0 && item(v) >= items) continue;

@@ -15,6 +15,7 @@
 #include "src/plan/conv/filter/wgrad_taps.h"
 #include "src/plan/conv/nested/channels_last.h"
 #include "src/plan/conv/nested/image_slices.h"
+#include "src/plan/conv/operand_access.h"
 #include "src/plan/conv/phases.h"
 #include "src/plan/conv/plain_gemm.h"
 #include "src/plan/conv/product_choice.h"
@@ -41,8 +42,17 @@ bool is_better_exchanged(ConvolutionForm const& form) {
   return form.image_is_a && form.m[2].extent > 1 && form.n[2].extent > 1 && along_m < along_n;
 }
 
-std::vector<ConvolutionForm> unified_forms(Problem const& problem) {
+// A filter gradient's digits with a common stride form one: the pixels of dy, and those of x if windows do
+// not leave it. Runs may then extend over rows.
+void merge_pixels(ConvolutionForm& form) {
+  if (!form.a.windowed) merge_digits(form.a, form.rows(), form.depth());
+  if (!form.b.windowed) merge_digits(form.b, form.columns(), form.depth());
+}
+
+std::vector<ConvolutionForm> unified_forms(Problem const& problem, bool merges = true) {
   std::vector<ConvolutionForm> forms = forms_of(problem);
+  if (merges && problem.direction == ConvolutionDirection::filter)
+    for (ConvolutionForm& form : forms) merge_pixels(form);
   bool const exchanges =
       problem.direction == ConvolutionDirection::data && !forms.empty() && is_better_exchanged(forms.front());
   if (exchanges)
@@ -67,7 +77,8 @@ Offer<Problem> implicit_gemm(Problem const& problem, Device const& device, PlanO
   if (kind == OperandKind::registers || kind == OperandKind::threads ||
       (kind == OperandKind::repacked && copy.repack.bytes == 0))
     offer.refusal =
-        "only repacks filters of data gradients whose input channels are not contiguous; --policy " +
+        "repacks only filters whose elements are not contiguous along the channels: input channels of data "
+        "gradients, either channels of forward convolutions; --policy " +
         options.policy.text + " was requested";
   else if (!kind)
     offer = best_product(problem, device, without, forms, recipe);
@@ -87,7 +98,7 @@ Offer<Problem> direct(Problem const& problem, Device const& device, PlanOptions 
   offer.refusal = problem_violation(problem, device.backend);
   if (offer.refusal.empty()) offer.refusal = options.policy.refusal();
   if (!offer.refusal.empty()) return offer;
-  std::vector<ConvolutionForm> const forms = unified_forms(problem);
+  std::vector<ConvolutionForm> const forms = unified_forms(problem, false);
   offer.refusal = extent_violation(forms);
   if (!offer.refusal.empty()) return offer;
   offer.recipe.algorithm = ConvolutionAlgorithm::direct;
@@ -208,7 +219,7 @@ std::vector<ConvolutionForm> planned_forms(Problem const& problem, ConvolutionRe
   if (recipe.algorithm == ConvolutionAlgorithm::unroll_gemm)
     return unrolled_forms(problem, std::get<UnrollRecipe>(recipe.own));
   std::vector<ConvolutionForm> forms =
-      unified_forms(with_filter_copied(problem, filter_repack(recipe.product)));
+      unified_forms(with_filter_copied(problem, filter_repack(recipe.product)), !recipe.is_direct());
   if (recipe.stepwise)
     for (ConvolutionForm& form : forms) form = stepwise(form, recipe.product.policy.block_k);
   return forms;

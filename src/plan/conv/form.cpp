@@ -8,6 +8,7 @@
 
 #include "cosmati/epilogue/parse.h"
 #include "cosmati/ops/gemm.h"
+#include "src/plan/conv/operand_access.h"
 
 namespace cosmati::plan {
 namespace {
@@ -32,6 +33,12 @@ Axis axis_of(ConvolutionProblem const& p, int i) {
           p.stride[i],       p.pad_begin[i],    p.dilation[i]};
 }
 
+// The elements between groups; 0 for a single group, which may then be aligned to less.
+Index group_stride(ConvolutionProblem const& p, TensorDescription const& tensor, int dimension,
+                   Index channels) {
+  return p.groups > 1 ? channels * stride_of(tensor, dimension) : 0;
+}
+
 int narrowed(Index value) { return static_cast<int>(value); }
 
 IndexStrides index_strides(ProductIndex const& index, Walk const& walk) {
@@ -39,39 +46,6 @@ IndexStrides index_strides(ProductIndex const& index, Walk const& walk) {
           walk.along(index[0].letter),
           walk.along(index[1].letter),
           walk.along(index[2].letter)};
-}
-
-// The largest vector width (a power of two, at most 16 bytes) that is contiguous along the last digit of
-// `index` and aligned for all values of the other digits.
-int width_along(ProductIndex const& index, IndexStrides const& along, IndexStrides const& across, Index base,
-                Index batch_stride, DataType type, int alignment) {
-  if (along.last.stride != 1 || along.last.down != 0 || along.last.right != 0) return 1;
-  int const size = size_of(type);
-  auto const fits = [&](int width) {
-    auto const whole = [width](Index value) { return value % width == 0; };
-    Index const others[] = {along.first.stride,   along.middle.stride, across.first.stride,
-                            across.middle.stride, across.last.stride,  base,
-                            batch_stride};
-    bool const extent = whole(index[2].extent) || (index[0].extent == 1 && index[1].extent == 1);
-    return alignment % (width * size) == 0 && extent &&
-           std::all_of(std::begin(others), std::end(others), whole);
-  };
-  int width = 1;
-  while (2 * width * size <= 16 && fits(2 * width)) width *= 2;
-  return width;
-}
-
-OperandAccess access_along(WindowForm const& form, ProductIndex const& outer, ProductIndex const& depth) {
-  IndexStrides const &o = form.arguments.outer, &d = form.arguments.depth;
-  Index const batch_stride = form.arguments.batch_stride;
-  int const deep = width_along(depth, d, o, form.base, batch_stride, form.type, form.alignment);
-  int const across = width_along(outer, o, d, form.base, batch_stride, form.type, form.alignment);
-  // With single-element accesses, adjacent lanes should read adjacent elements, so MN-major is chosen if only
-  // outer positions are contiguous. Kernels for smaller elements pack them along the depth.
-  bool const lanes_across = across == 1 && deep == 1 && size_of(form.type) >= 4 &&
-                            form.type != DataType::tf32 && std::abs(o.last.stride) == 1 &&
-                            std::abs(d.last.stride) != 1;
-  return across > deep || lanes_across ? OperandAccess{Along::mn, across} : OperandAccess{Along::k, deep};
 }
 
 WindowForm window_form(TensorDescription const& tensor, ProductIndex const& outer, ProductIndex const& depth,
@@ -84,16 +58,33 @@ WindowForm window_form(TensorDescription const& tensor, ProductIndex const& oute
   form.arguments.outer = index_strides(outer, walk);
   form.arguments.depth = index_strides(depth, walk);
   form.arguments.depth_extent = narrowed(depth[2].extent);
-  form.access = access_along(form, outer, depth);
+  set_access(form, outer, depth);
   return form;
 }
 
-void set_window(WindowForm& form, Index top, Index left, Index height, Index width) {
-  form.arguments.top = narrowed(top);
-  form.arguments.left = narrowed(left);
-  form.arguments.height = narrowed(height);
-  form.arguments.width = narrowed(width);
-  form.windowed = true;
+// The image that windows are taken of, and the position of the first one's first element.
+struct ImageWindow {
+  Index top, left, height, width;
+  bool windowed;
+};
+
+WindowForm with_window(WindowForm form, ProductIndex const& outer, ProductIndex const& depth,
+                       ImageWindow const& window) {
+  form.arguments.top = narrowed(window.top);
+  form.arguments.left = narrowed(window.left);
+  form.arguments.height = narrowed(window.height);
+  form.arguments.width = narrowed(window.width);
+  form.windowed = window.windowed;
+  set_access(form, outer, depth);
+  return form;
+}
+
+// Whether windows reach beyond the image.
+bool leaves_image(Axis const& axis) {
+  return axis.pad > 0 || (axis.outputs - 1) * axis.stride + (axis.taps - 1) * axis.dilation >= axis.image;
+}
+ImageWindow window_of(Axis const& rows, Axis const& columns) {
+  return {-rows.pad, -columns.pad, rows.image, columns.image, leaves_image(rows) || leaves_image(columns)};
 }
 
 DigitForm digit_form(TensorDescription const& tensor, ProductIndex const& m, ProductIndex const& n,
@@ -247,9 +238,10 @@ ConvolutionForm forward_form(ConvolutionProblem const& p, DepthOrder order) {
   form.k = {{{'r', rows.taps, 0, 1}, {'s', columns.taps, 0, 1}, {'c', channels, 0, 1}}};
   if (order == DepthOrder::as_the_filter_lies) form.k = ordered(form.k, w);
   Index const base = -rows.pad * stride_of(p.x, 2) - columns.pad * stride_of(p.x, 3);
-  WindowForm image = window_form(p.x, pixels, form.k, x, base, channels * stride_of(p.x, 1));
-  set_window(image, -rows.pad, -columns.pad, rows.image, columns.image);
-  WindowForm const filter = window_form(p.w, outputs, form.k, w, 0, filters * stride_of(p.w, 0));
+  WindowForm const image =
+      with_window(window_form(p.x, pixels, form.k, x, base, group_stride(p, p.x, 1, channels)), pixels,
+                  form.k, window_of(rows, columns));
+  WindowForm const filter = window_form(p.w, outputs, form.k, w, 0, group_stride(p, p.w, 0, filters));
   set_sides(form, pixels, outputs, image, filter, y);
   form.image_is_a = !form.swapped;
   add_types(form, p, form.a.type, form.b.type);
@@ -264,6 +256,11 @@ struct Parity {
   Index first_tap, taps, tap_step;
   Index origin, back;
 };
+// Whether the windows of a phase reach beyond the `extent` rows or columns of dy.
+bool leaves_image(Parity const& phase, Index extent) {
+  if (phase.taps == 0) return false;
+  return phase.origin < (phase.taps - 1) * phase.back || phase.origin + phase.pixels > extent;
+}
 std::vector<Parity> parities_of(Axis const& axis) {
   Index const common = std::gcd(axis.stride, axis.dilation);
   std::vector<Parity> list;
@@ -285,8 +282,9 @@ std::vector<Parity> parities_of(Axis const& axis) {
   return list;
 }
 
+// `windowed`: windows of some phase reach beyond dy.
 ConvolutionForm data_form(ConvolutionProblem const& p, Parity const& rows, Parity const& columns,
-                          DepthOrder order) {
+                          bool windowed, DepthOrder order) {
   Index const channels = p.x.extent(1) / p.groups, filters = p.y.extent(1) / p.groups;
   Walk dy, w, dx;
   dy['n'].stride = stride_of(p.y, 0);
@@ -312,9 +310,10 @@ ConvolutionForm data_form(ConvolutionProblem const& p, Parity const& rows, Parit
   form.k = {{{'r', rows.taps, 0, 1}, {'s', columns.taps, 0, 1}, {'c', filters, 0, 1}}};
   if (order == DepthOrder::as_the_filter_lies) form.k = ordered(form.k, w);
   Index const base = rows.origin * stride_of(p.y, 2) + columns.origin * stride_of(p.y, 3);
-  WindowForm image = window_form(p.y, pixels, form.k, dy, base, filters * stride_of(p.y, 1));
-  set_window(image, rows.origin, columns.origin, p.y.extent(2), p.y.extent(3));
-  WindowForm const filter = window_form(p.w, outputs, form.k, w, w_base, filters * stride_of(p.w, 0));
+  ImageWindow const window{rows.origin, columns.origin, p.y.extent(2), p.y.extent(3), windowed};
+  WindowForm const image = with_window(
+      window_form(p.y, pixels, form.k, dy, base, group_stride(p, p.y, 1, filters)), pixels, form.k, window);
+  WindowForm const filter = window_form(p.w, outputs, form.k, w, w_base, group_stride(p, p.w, 0, filters));
   set_sides(form, pixels, outputs, image, filter, dx);
   form.image_is_a = !form.swapped;
   add_types(form, p, form.a.type, form.b.type);
@@ -340,9 +339,10 @@ ConvolutionForm filter_form(ConvolutionProblem const& p) {
   form.k =
       ordered({{{'n', p.y.extent(0), 0, 1}, {'p', rows.outputs, 0, 1}, {'q', columns.outputs, 0, 1}}}, dy);
   Index const base = -rows.pad * stride_of(p.x, 2) - columns.pad * stride_of(p.x, 3);
-  WindowForm image = window_form(p.x, taps, form.k, x, base, channels * stride_of(p.x, 1));
-  set_window(image, -rows.pad, -columns.pad, rows.image, columns.image);
-  WindowForm const gradient = window_form(p.y, outputs, form.k, dy, 0, filters * stride_of(p.y, 1));
+  WindowForm const image =
+      with_window(window_form(p.x, taps, form.k, x, base, group_stride(p, p.x, 1, channels)), taps, form.k,
+                  window_of(rows, columns));
+  WindowForm const gradient = window_form(p.y, outputs, form.k, dy, 0, group_stride(p, p.y, 1, filters));
   set_sides(form, outputs, taps, gradient, image, dw);
   form.image_is_a = form.swapped;
   add_types(form, p, form.a.type, form.b.type);
@@ -368,17 +368,24 @@ Index ConvolutionForm::position(char letter, Index group, Index at_m, Index at_n
 std::vector<ConvolutionForm> forms_of(ConvolutionProblem const& problem, DepthOrder order) {
   if (problem.direction == ConvolutionDirection::forward) return {forward_form(problem, order)};
   if (problem.direction == ConvolutionDirection::filter) return {filter_form(problem)};
+  std::vector<Parity> const all_rows = parities_of(axis_of(problem, 0)),
+                            all_columns = parities_of(axis_of(problem, 1));
+  auto const leaves = [&](std::vector<Parity> const& phases, Index extent) {
+    return std::any_of(phases.begin(), phases.end(),
+                       [&](Parity const& phase) { return leaves_image(phase, extent); });
+  };
+  bool const windowed = leaves(all_rows, problem.y.extent(2)) || leaves(all_columns, problem.y.extent(3));
   std::vector<ConvolutionForm> forms;
-  for (Parity const& rows : parities_of(axis_of(problem, 0)))
-    for (Parity const& columns : parities_of(axis_of(problem, 1)))
-      forms.push_back(data_form(problem, rows, columns, order));
+  for (Parity const& rows : all_rows)
+    for (Parity const& columns : all_columns)
+      forms.push_back(data_form(problem, rows, columns, windowed, order));
   if (forms.empty()) forms.push_back(whole_gradient_form(problem));  // without any pixels
   return forms;
 }
 
 ConvolutionForm whole_gradient_form(ConvolutionProblem const& problem) {
   auto const all = [](Axis const& axis) { return Parity{0, axis.image, 1, 0, axis.taps, 1, 0, 0}; };
-  return data_form(problem, all(axis_of(problem, 0)), all(axis_of(problem, 1)), DepthOrder::taps_first);
+  return data_form(problem, all(axis_of(problem, 0)), all(axis_of(problem, 1)), true, DepthOrder::taps_first);
 }
 
 ConvolutionForm slice_of(ConvolutionForm form, int digit, Index first, Index count) {
@@ -442,35 +449,6 @@ ConvolutionForm with_all_channels(ConvolutionForm form) {
   for (DigitForm& operand : form.operands) widen(operand);
   for (DigitForm& store : form.stores) widen(store);
   return form;
-}
-
-void merge_digits(WindowForm& operand, Index outer, Index depth) {
-  auto const merge = [](IndexStrides& steps, Index extent) {
-    Index extents[3] = {extent / (Index{steps.extents.middle.divisor} * steps.extents.last.divisor),
-                        steps.extents.middle.divisor, steps.extents.last.divisor};
-    IndexStride each[3] = {steps.first, steps.middle, steps.last};
-    // Merges digits with a common stride, from the last to the first.
-    int low = 2;
-    for (int high = 1; high >= 0; --high) {
-      if (extents[low] == 1) std::swap(each[low], each[high]), std::swap(extents[low], extents[high]);
-      if (extents[high] == 1) continue;
-      if (each[high].stride == each[low].stride * extents[low]) {
-        extents[low] *= extents[high];
-        extents[high] = 1;
-        each[high] = {};  // otherwise its stride would restrict the width of runs
-      } else if (--low != high) {
-        std::swap(each[low], each[high]), std::swap(extents[low], extents[high]);
-      }
-    }
-    steps = {{Divisor(std::max<Index>(1, extents[1])), Divisor(std::max<Index>(1, extents[2]))},
-             each[0],
-             each[1],
-             each[2]};
-    return ProductIndex{{{'1', extents[0]}, {'1', extents[1]}, {'1', extents[2]}}};
-  };
-  WindowArguments& arguments = operand.arguments;
-  ProductIndex const outers = merge(arguments.outer, outer), depths = merge(arguments.depth, depth);
-  operand.access = access_along(operand, outers, depths);
 }
 
 ConvolutionForm stepwise(ConvolutionForm form, int block_k) {

@@ -24,8 +24,9 @@ struct WindowForm {
   WindowArguments arguments;
   Index base = 0;
   OperandAccess access;
-  int alignment = 1;  // bytes
-  bool windowed = false;
+  Index lane_stride = 1;  // elements between those that adjacent lanes load, if they load single ones
+  int alignment = 1;      // bytes
+  bool windowed = false;  // elements may lie outside the image
 };
 
 // The result or an operand of the epilogue.
@@ -85,9 +86,6 @@ ConvolutionForm exchanged(ConvolutionForm form);
 
 // Combines all groups into one with all channels of the result; a and b are unchanged.
 ConvolutionForm with_all_channels(ConvolutionForm form);
-
-// Merges digits of an operand without windows that have a common stride, for longer runs.
-void merge_digits(WindowForm& operand, Index outer, Index depth);
 
 // Pads the last digit of k so that each step of `block_k` has constant values of the other digits.
 ConvolutionForm stepwise(ConvolutionForm form, int block_k);

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "src/ops/architecture.h"
+#include "src/plan/buffers.h"
 #include "src/plan/conv/choice.h"
 #include "src/plan/conv/filter/filter_copy.h"
 #include "src/plan/conv/phases.h"
@@ -54,14 +55,6 @@ std::vector<Path> ways_of(ConvolutionForm const& form, Gpu const& gpu) {
   return paths;
 }
 
-// True if the first policy named exists only in the warp_specialized main loop.
-bool is_warpgroup_policy(PolicyRequest const& request) {
-  if (request.names.empty()) return false;
-  std::string const& name = request.names.front();
-  return !has_policy(named_policies(MainLoop::multistage, Multiply::fma, DataType::f32), name) &&
-         has_policy(window_policies(2), name);
-}
-
 // The bytes of the tensors that a convolution reads.
 double operand_bytes(Problem const& p) {
   double bytes = 0;
@@ -94,10 +87,6 @@ class Search {
     }
     refuse("--policy " + options_.policy.text + " selects no instruction that multiplies " +
            name_of(forms_.front().a.type) + " and " + name_of(forms_.front().b.type) + " here");
-    if (is_warpgroup_policy(policy_)) {
-      refuse("--policy " + options_.policy.text + " applies only to warp_specialized");
-      return std::move(best_).result();
-    }
     for (Path const& path : ways_of(forms_.front(), device_.gpu)) {
       if (keeps_order(options_, forms_.front().sum)) {
         if (path.multiply != invariant_multiply()) continue;
@@ -143,6 +132,8 @@ class Search {
     std::vector<NamedPolicy> policies =
         named_policies(path.main_loop, path.multiply, forms_.front().sum, element_bytes);
     if (emulated()) policies = {{"emulated", own}};
+    if (std::string foreign = foreign_policy(policy_, policies); !emulated() && !foreign.empty())
+      return refuse(std::move(foreign));
     if (!policy_.empty()) policies = {requested_policy(policy_, policies, policies[emulated() ? 0 : 2])};
     if (emulated() && !(policies.front().policy == own)) {
       refuse("the emulator has one policy for each main loop and type: emulated");
@@ -177,7 +168,7 @@ class Search {
                              device_.gpu.shared_bytes_per_block);
     if (!sentence.empty()) return refuse(sentence);
     bool const in_order = keeps_order(options_, front.sum);
-    for (int splits : {1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128})
+    for (int splits : {1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256})
       if (splits == 1 || (!in_order && may_split(product.policy, splits))) try_splits(recipe, splits);
   }
 
@@ -197,14 +188,13 @@ class Search {
     if (may) try_launches(recipe, splits, true);
   }
 
-  // Elements of a data gradient that are loaded one by one and are not contiguous across lanes take one L1
-  // clock each. Measured on an H200 (docs/decisions/0019).
+  // Elements that are loaded one by one take one L1 clock each if those of adjacent lanes are more than a
+  // sector apart. Measured on an H200 (docs/decisions/0019).
   double scattered_seconds(GemmRecipe const& recipe, ConvolutionForm const& form, double tile_steps) const {
-    if (problem_.direction != ConvolutionDirection::data || recipe.policy.multiply == Multiply::mma) return 0;
+    if (recipe.policy.multiply == Multiply::mma) return 0;
     auto const of_step = [&](WindowForm const& operand, int extent) {
-      if (operand.access.width > 1) return 0;
-      bool const together = std::abs(operand.arguments.outer.last.stride) == 1 ||
-                            std::abs(operand.arguments.depth.last.stride) == 1;
+      bool const together =
+          operand.access.width > 1 || operand.lane_stride * size_of(operand.type) < sector_bytes;
       return together ? 0 : extent * recipe.policy.block_k;
     };
     int const elements = of_step(form.a, recipe.policy.block_m) + of_step(form.b, recipe.policy.block_n);

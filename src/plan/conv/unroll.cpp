@@ -8,6 +8,7 @@
 #include "src/plan/buffers.h"
 #include "src/plan/conv/choice.h"
 #include "src/plan/conv/launch.h"
+#include "src/plan/conv/operand_access.h"
 #include "src/plan/conv/product_choice.h"
 
 namespace cosmati::plan {
@@ -15,11 +16,9 @@ namespace {
 
 using Problem = ConvolutionProblem;
 
-constexpr Index sector_bytes = 32;  // every line of the matrix is aligned to a memory sector
-
 Index up(Index value, Index unit) { return (value + unit - 1) / unit * unit; }
 
-// The matrix as contiguous lines; pitches are in elements.
+// The matrix as contiguous lines, each aligned to a sector of memory; pitches are in elements.
 struct Matrix {
   Index line, lines, pitch, matrix_pitch;
 };

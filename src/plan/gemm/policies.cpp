@@ -144,6 +144,15 @@ std::vector<NamedPolicy> named_policies(MainLoop main_loop, Multiply multiply, D
     auto const name = static_cast<PolicyName>(i);
     list.push_back({name_of(name), named_policy(name, main_loop, multiply, sum, element_bytes)});
   }
+  if (multiply != Multiply::fma || sum != DataType::f32 || element_bytes != 4) return list;
+  // For results of few rows or few columns: on an H100, 32 filters of 5x20 took 168 us with flat, 276 us with
+  // small (docs/decisions/0045).
+  GemmPolicy flat = list.front().policy, slim = flat;
+  flat.block_m = slim.block_n = 32, flat.block_n = slim.block_m = 128;
+  flat.warp_m = slim.warp_n = 16, flat.warp_n = slim.warp_m = 64;
+  flat.thread_m = slim.thread_n = 4, flat.thread_n = slim.thread_m = 8;
+  list.push_back({"flat", flat});
+  list.push_back({"slim", slim});
   return list;
 }
 
@@ -196,7 +205,11 @@ std::string foreign_policy(PolicyRequest const& request, std::vector<NamedPolicy
   std::string const& name = request.names.front();
   if (has_policy(known, name)) return {};
   if (has_policy(warpgroup_policies(2, DataType::f16), name))
-    return fmt::format("policy '{}' applies only to warp_specialized", name);
+    return fmt::format("policy '{}' applies only to products by warp_specialized", name);
+  if (has_policy(window_policies(2), name))
+    return fmt::format("policy '{}' applies only to convolutions by warp_specialized", name);
+  if (has_policy(named_policies(MainLoop::double_buffered, Multiply::fma, DataType::f32), name))
+    return fmt::format("policy '{}' applies only to f32 with multiply fma", name);
   if (has_policy(product_policies(MainLoop::multistage, Multiply::mma, DataType::f32, 2), name))
     return fmt::format("policy '{}' applies only to multistage with multiply mma", name);
   return {};

@@ -1,12 +1,14 @@
-// Copies of filters for data gradients, which read them along the channels of dx. If these are not
-// contiguous, every element needs a separate memory request; a pass before the product makes them contiguous.
+// Copies of filters. Data gradients read them along the channels of dx, forward convolutions along the
+// channels of x or y. If these are not contiguous, every element needs a separate memory request; a pass
+// before the product makes those of the result contiguous.
 #pragma once
 #include "cosmati/ops/convolution.h"
 #include "src/plan/gemm/repack.h"
 
 namespace cosmati::plan {
 
-// The filter as a batch of matrices, one for each channel of dy: (channel of dx, tap).
+// The filter as matrices: for a data gradient one for each channel of dy, (channel of dx, tap); forward a
+// single one, (channel of y, channel of x and tap).
 struct FilterCopy {
   MatrixForm filter;
   Index outer = 0, depth = 0, batch = 0;

@@ -66,6 +66,10 @@ class WindowSearch {
     std::vector<NamedPolicy> policies = window_policies(size, one_tap);
     GemmPolicy const own = emulator::emulated_policy(MainLoop::warp_specialized, Multiply::wgmma, size);
     if (emulated()) policies = {{"emulated", own}};
+    if (std::string foreign = foreign_policy(policy_, policies); !emulated() && !foreign.empty()) {
+      refuse(std::move(foreign));
+      return std::move(best_).result();
+    }
     PolicyRequest but_partition = policy_;
     but_partition.partition.reset();
     if (!but_partition.empty()) {
