@@ -6,10 +6,10 @@
 
 namespace cosmati::emulated {
 
-// The parts of a policy that the tests vary; steps are 128 bytes deep.
+// The parts of a policy that the tests vary.
 struct WarpgroupTiles {
   int block_m = 64, block_n = 32, warp_m = 16, warp_n = 32, stages = 2, cluster_m = 1, cluster_n = 1,
-      cluster_k = 1;
+      cluster_k = 1, step_bytes = 128;
   bool ping_pong = false, whole = false;
   Partition partition = Partition::tiles;
   EpilogueSchedule epilogue = EpilogueSchedule::direct;
@@ -18,7 +18,7 @@ template <class Element>
 constexpr GemmPolicy policy_of(WarpgroupTiles const& tiles) {
   GemmPolicy policy;
   policy.block_m = tiles.block_m, policy.block_n = tiles.block_n;
-  policy.block_k = 128 / static_cast<int>(sizeof(Element));
+  policy.block_k = tiles.step_bytes / static_cast<int>(sizeof(Element));
   policy.warp_m = tiles.warp_m, policy.warp_n = tiles.warp_n;
   policy.thread_m = tiles.warp_m / 8, policy.thread_n = tiles.warp_n / 4;
   policy.stages = tiles.stages;

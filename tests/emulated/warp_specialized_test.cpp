@@ -83,6 +83,36 @@ TEST(WarpSpecializedKernel, ClustersShareOperands) {
   Bf16::expect_product<WarpgroupTiles{.cluster_n = 8}, Engine>({60, 200, 140}, {.clusters = 2});
 }
 
+// A step is as deep as k, 32 or 64 bytes, or nearly.
+template <class Element, Along a, Along b>
+void expect_shallow_steps() {
+  using Kernel = Warpgroups<Element, a, Element, b, float>;
+  using Stored = TensorDestination<Element>;
+  Kernel::template expect_product<WarpgroupTiles{.step_bytes = 32}, Stored>({100, 40, 16});
+  Kernel::template expect_product<WarpgroupTiles{.step_bytes = 64}, Stored>({100, 24, 24});
+  Kernel::template expect_product<WarpgroupTiles{.step_bytes = 64}, Stored>({70, 24, 104});
+}
+TEST(WarpSpecializedKernel, ShallowSteps) {
+  expect_shallow_steps<f16, depth, depth>();
+  expect_shallow_steps<f16, outer, depth>();
+  expect_shallow_steps<bf16, depth, outer>();
+  expect_shallow_steps<bf16, outer, outer>();
+}
+
+// With a single step of k, B is loaded once per stage while tiles have the same one: more tiles than stages
+// in a column, tiles whose columns alternate or change once, batches, and clusters that share operands.
+TEST(WarpSpecializedKernel, BStaysInSharedMemory) {
+  constexpr WarpgroupTiles three{.stages = 3}, in_turn{.step_bytes = 64, .ping_pong = true},
+      pair{.cluster_m = 2, .step_bytes = 32}, row{.cluster_n = 2};
+  Bf16::expect_product<three, Engine>({600, 24, 40});
+  Bf16::expect_product<three, Engine>({400, 56, 40});
+  Bf16::expect_product<three, Engine>({400, 88, 40}, {.clusters = 2});
+  Bf16::expect_product<WarpgroupTiles{}, Engine>({200, 24, 60}, {.batch = 3});
+  Bf16::expect_product<in_turn, Engine>({500, 24, 24});
+  Bf16::expect_product<pair, Engine>({700, 24, 16});
+  Bf16::expect_product<row, Engine>({400, 104, 56});
+}
+
 TEST(WarpSpecializedKernel, PartsOfK) {
   constexpr WarpgroupTiles parts{.partition = Partition::split_k},
       in_turn{.ping_pong = true, .partition = Partition::split_k};

@@ -103,7 +103,7 @@ TEST(WarpSpecialized, ItsPoliciesAreItsOwn) {
   EXPECT_EQ(plan.recipe.policy.stages, 8);
   for (Considered const& entry : plan.considered)
     if (entry.kernel == "multistage") {
-      EXPECT_EQ(entry.refusal, "policy 'deep_pair' applies only to warp_specialized");
+      EXPECT_EQ(entry.refusal, "policy 'deep_pair' applies only to products by warp_specialized");
     }
 }
 
@@ -148,11 +148,28 @@ TEST(WarpSpecialized, EveryNamedPolicyIsLegalAndFits) {
     }
 }
 
+TEST(WarpSpecialized, AShortKHasShallowSteps) {
+  auto const depth_of_step = [](Index k, DataType type, PlanOptions const& options = {}) {
+    Plan<GemmProblem> const plan =
+        make_plan(product(type, type, 100'000, 96, k, "tn"), gpu_device("h100"), options);
+    EXPECT_EQ(plan.kernel, "warp_specialized") << k;
+    return plan.recipe.policy.block_k;
+  };
+  EXPECT_EQ(depth_of_step(16, DataType::f16), 16);
+  EXPECT_EQ(depth_of_step(24, DataType::bf16), 32);
+  EXPECT_EQ(depth_of_step(32, DataType::bf16), 32);
+  EXPECT_EQ(depth_of_step(40, DataType::bf16), 64);
+  EXPECT_EQ(depth_of_step(512, DataType::bf16), 64);
+  PlanOptions options;
+  options.policy = "192x96,block_k=64";
+  EXPECT_EQ(depth_of_step(16, DataType::f16, options), 64);
+}
+
 TEST(WarpSpecialized, IllegalPoliciesAreNamed) {
   GemmPolicy policy = plan::warpgroup_policies(2).front().policy;
-  policy.block_k = 32;
+  policy.block_k = 48;
   EXPECT_EQ(plan::warpgroup_policy_violation(policy, 2),
-            "block_k = 32 is not 64: a step of warp_specialized is 128 bytes deep");
+            "block_k = 48; a step of warp_specialized is 32, 64 or 128 bytes deep, here 16, 32 or 64");
   policy.block_k = 64;
   policy.warp_m = 64;
   EXPECT_EQ(plan::warpgroup_policy_violation(policy, 2),

@@ -38,7 +38,8 @@ struct WarpSpecializedTraits : CheckedWarpgroups<gemm_policy, SourceA_, SourceB_
   static constexpr int cluster = policy.cluster();  // blocks
   static constexpr int sharing =
       policy.cluster_m * policy.cluster_n;  // blocks that load shared tiles for one another
-  static constexpr int step_bytes = static_cast<int>(sizeof(TileA) + sizeof(TileB));
+  static constexpr int bytes_of_a = static_cast<int>(sizeof(TileA)),
+                       step_bytes = bytes_of_a + static_cast<int>(sizeof(TileB));
   // Registers per thread, in multiples of 8: producers release registers that consumers need for their sums.
   static constexpr int launch_registers = imin(65536 / policy.blocks / threads, 255) / 8 * 8;
   static constexpr bool copies_a = is_copied<SourceA>, copies_b = is_copied<SourceB>,
@@ -63,6 +64,27 @@ struct WarpSpecializedTraits : CheckedWarpgroups<gemm_policy, SourceA_, SourceB_
   };
   using SharedMemory = required::SharedMemoryOfABlock<static_cast<int>(sizeof(SharedStorage))>;
   static_assert(sizeof(SharedMemory) > 0);
+};
+
+// Tells a producer whether all stages hold a tile of B already. If k is a single step, they do after one
+// round of tiles with the same B.
+template <int stages>
+class KeptTile {
+ public:
+  // True if the stage that is filled next has this tile; otherwise it is loaded into it.
+  COSMATI_DEVICE bool holds(void const* maps, int n, Index batch, bool is_single_step) {
+    bool const same = is_single_step && maps == maps_ && n == n_ && batch == batch_;
+    maps_ = is_single_step ? maps : nullptr;
+    n_ = n, batch_ = batch;
+    if (same && filled_ == stages) return true;
+    filled_ = same ? filled_ + 1 : 1;
+    return false;
+  }
+
+ private:
+  void const* maps_ = nullptr;
+  Index batch_ = 0;
+  int n_ = 0, filled_ = 0;
 };
 
 // The warpgroups that share a tile; `id` is their named barrier.
@@ -102,6 +124,7 @@ struct WarpSpecializedRoles {
     Ring ring;
     MapUse<decltype(Params::a)> map_of_a;
     MapUse<decltype(Params::b)> map_of_b;
+    KeptTile<policy.stages> kept_b;
     for (Scheduler tiles = scheduler(launch); tiles.more(); tiles.advance()) {
       TileOfWork const work = tiles.work();
       auto const& maps_a = tiles.problem().a;
@@ -114,10 +137,12 @@ struct WarpSpecializedRoles {
       for (int step = work.steps.first; step < work.steps.last; step += policy.cluster_k, ring.advance()) {
         arch::wait(shared.empty[ring.stage], ring.parity ^ 1);
         arch::Barrier& full = shared.full[ring.stage];
-        arch::arrive_expecting(full, Traits::step_bytes);
         int const first_k = step * policy.block_k;
+        bool const is_single = policy.cluster_k == 1 && work.steps.last - work.steps.first == 1;
+        bool const has_b = kept_b.holds(&maps_b, work.tile.n, work.batch, is_single);
+        arch::arrive_expecting(full, has_b ? Traits::bytes_of_a : Traits::step_bytes);
         shared.a[ring.stage].copy(a.step(first_k), full, here.n, row);
-        shared.b[ring.stage].copy(b.step(first_k), full, here.m, column);
+        if (!has_b) shared.b[ring.stage].copy(b.step(first_k), full, here.m, column);
       }
     }
     // No block exits before the others' last arrivals at its barriers.

@@ -15,9 +15,10 @@ struct WarpSpecialized {
                 "this kernel requires main_loop warp_specialized and multiply wgmma");
 };
 template <int block_k, int element_bytes>
-struct StepOf128Bytes {
-  static_assert(block_k * element_bytes == 128,
-                "warp_specialized: a step must be 128 bytes deep, the span of TMA's swizzle");
+struct StepOfASwizzle {
+  static_assert(
+      block_k * element_bytes == 128 || block_k * element_bytes == 64 || block_k * element_bytes == 32,
+      "warp_specialized: a step must be 128, 64 or 32 bytes deep, the span of one of TMA's swizzles");
 };
 template <int warp_m, int warp_n, int thread_m, int thread_n>
 struct WarpTileOfWgmma {
@@ -84,7 +85,7 @@ template <GemmPolicy p, class ElementA, class ElementB, bool a_along_depth, bool
 struct WarpSpecializedRequirements
     : required::WarpSpecialized<p.main_loop, p.multiply>,
       required::BlockTile<p.block_m, p.block_n, p.block_k>,
-      required::StepOf128Bytes<p.block_k, static_cast<int>(sizeof(ElementA))>,
+      required::StepOfASwizzle<p.block_k, static_cast<int>(sizeof(ElementA))>,
       required::WarpTileOfWgmma<p.warp_m, p.warp_n, p.thread_m, p.thread_n>,
       required::WarpgroupsOfABlock<p.block_m, p.block_n, p.warp_m, p.warp_n>,
       required::Consumers<required::quotient(p.consumer_warps(), 4), p.ping_pong>,

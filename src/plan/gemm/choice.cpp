@@ -231,6 +231,15 @@ void search_partitions(BestOffer<GemmProblem>& best, GemmRecipe const& undivided
   }
 }
 
+// If k is shorter than a step, shallower ones: TMA is slow to fill what is missing with zeros.
+void shorten_steps(GemmPolicy& policy, PolicySearch const& search) {
+  CanonicalGemm const& form = search.form;
+  if (search.multiply != Multiply::wgmma || search.emulated() || search.group != nullptr ||
+      search.options.policy.block_k || size_of(form.a.type) != 2 || form.a.by_threads || form.b.by_threads)
+    return;
+  while (policy.block_k > 16 && form.k * 2 <= policy.block_k) policy.block_k /= 2;
+}
+
 // Keeps the policy that is predicted to be fastest in `best`.
 void search_policies(BestOffer<GemmProblem>& best, PolicySearch const& search) {
   std::vector<NamedPolicy> policies;
@@ -245,6 +254,7 @@ void search_policies(BestOffer<GemmProblem>& best, PolicySearch const& search) {
     recipe.policy_name = named.name;
     recipe.policy = named.policy;
     recipe.policy.promotes = search.form.of_pieces && search.multiply == Multiply::wgmma;
+    shorten_steps(recipe.policy, search);
     choose_epilogue(recipe.policy, search);
     bound_registers(recipe, search, any_policy);
     std::string refusal = form_violation(recipe, search.form, search.device.gpu);

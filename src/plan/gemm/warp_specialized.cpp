@@ -186,9 +186,10 @@ std::vector<NamedPolicy> window_policies(int element_bytes, bool one_tap) {
 
 std::string warpgroup_policy_violation(GemmPolicy const& p, int element_bytes, DataType sum) {
   if (p.multiply != Multiply::wgmma) return "main loop warp_specialized requires multiply wgmma";
-  if (p.block_k * element_bytes != step_bytes)
-    return fmt::format("block_k = {} is not {}: a step of warp_specialized is {} bytes deep", p.block_k,
-                       step_bytes / element_bytes, step_bytes);
+  if (int const bytes = p.block_k * element_bytes; bytes != step_bytes && bytes != 64 && bytes != 32)
+    return fmt::format(
+        "block_k = {}; a step of warp_specialized is 32, 64 or 128 bytes deep, here {}, {} or {}", p.block_k,
+        32 / element_bytes, 64 / element_bytes, step_bytes / element_bytes);
   if (p.warp_m != 16 && p.warp_m != 32)
     return fmt::format("warp_m = {}; a warp of a warpgroup has 16 or 32 rows", p.warp_m);
   if (p.thread_m * 8 != p.warp_m || p.thread_n * 4 != p.warp_n)
@@ -234,14 +235,22 @@ std::string warpgroup_policy_violation(GemmPolicy const& p, int element_bytes, D
   return {};
 }
 
+namespace {
+
+int bytes_of_stages(GemmPolicy const& p, int element_bytes) {
+  return p.stages * p.block_k * element_bytes * (p.block_m + p.block_n);
+}
+
+}  // namespace
+
 TensorStore tensor_store_of(GemmPolicy const& p, CanonicalGemm const& form) {
-  int const taken = p.cluster_k > 1 ? 228 * 1024 : p.stages * step_bytes * (p.block_m + p.block_n);
+  int const taken = p.cluster_k > 1 ? 228 * 1024 : bytes_of_stages(p, size_of(form.a.type));
   return tensor_store(p.warp_m, p.warp_n / p.cluster_k, p.consumer_warps(), size_of(form.d.type), taken,
                       p.blocks);
 }
 
 int warp_specialized_shared_bytes(GemmPolicy const& p, CanonicalGemm const& form) {
-  int const stages = p.stages * step_bytes * (p.block_m + p.block_n);
+  int const stages = bytes_of_stages(p, size_of(form.a.type));
   // The bytes of one row of sums in the staged epilogue: the columns of a warp, or its share of them in a
   // cluster along k.
   int const pass = std::min(p.warp_n / p.cluster_k * size_of(form.evaluation), 128) + 32;

@@ -33,6 +33,8 @@ struct Fit {
   // multiples of 128 bytes.
   double intake = 55.4, intake_of_cluster = 61.0, partial_lines = 0.64;
   double clocks_of_missing_row = 5;  // (H100)
+  // Rows of less than 128 bytes (H100, docs/decisions/0045); those of 64 bytes took at most 8 clocks.
+  double clocks_of_half_row = 4, clocks_of_short_row = 13;
   // Operands by threads, in clocks of a warp: measured at 4096^3 (12 to 16 per copy); shifts are predicted.
   double clocks_of_copy = 14, clocks_of_shift = 15, clocks_of_wait = 700.0 / (4 * 4);
 
@@ -64,7 +66,7 @@ bool is_shifted(OperandAccess const& access, int size) {
 // shifted in registers and waited for four at a time.
 double copy_clocks(OperandAccess const& access, int rows, int size) {
   if (!access.by_threads) return 0;
-  double const bytes = static_cast<double>(rows) * step_bytes;
+  double const bytes = static_cast<double>(rows) * step_bytes;  // copies by threads have full steps
   if (is_shifted(access, size)) return bytes / (32 * 16) * (fit.clocks_of_shift + fit.clocks_of_wait);
   return bytes / (32 * std::min(access.width * size, 16)) * fit.clocks_of_copy;
 }
@@ -86,11 +88,10 @@ class Prediction {
   double step_clocks() const {
     auto const m = static_cast<double>(form_.m), n = static_cast<double>(form_.n);
     // TMA fills rows beyond the edge of an operand with zeros, slowly.
-    double const missing = std::max(0.0, p_.block_m - m) + std::max(0.0, p_.block_n - n);
-    double const clocks =
-        std::max({block_ * p_.block_k / products_per_clock(),
-                  (p_.block_m + p_.block_n) * step_bytes / intake() + fit.clocks_of_missing_row * missing,
-                  copy_clocks(recipe_.a, p_.block_m, size_) + copy_clocks(recipe_.b, p_.block_n, size_)});
+    double const missing = std::max(0.0, p_.block_m - m) + (keeps_b() ? 0 : std::max(0.0, p_.block_n - n));
+    double const clocks = std::max(
+        {block_ * p_.block_k / products_per_clock(), intake_clocks() + fit.clocks_of_missing_row * missing,
+         copy_clocks(recipe_.a, p_.block_m, size_) + copy_clocks(recipe_.b, p_.block_n, size_)});
     if (size_ != 4 || recipe_.a.along != Along::mn) return clocks;
     // If A passes through registers, the warps load it from shared memory instead of wgmma, which takes
     // longer; all loads of a step also share the rate of shared memory. A warpgroup that multiplies alone
@@ -99,6 +100,17 @@ class Prediction {
     double const columns = p_.warp_n, multiplies = block_ * p_.block_k / (64 * columns * 8);
     return std::max(clocks / share, multiplies * (64 + columns) * 32 / shared_rate);
   }
+  // Whether B stays in shared memory: k is a single step, and the tiles have one column.
+  bool keeps_b() const { return steps_ <= 1 && p_.cluster_k == 1 && form_.n <= p_.block_n; }
+  double intake_clocks() const {
+    double const rows = p_.block_m + (keeps_b() ? 0 : p_.block_n), bytes = depth_bytes();
+    double const row = bytes == step_bytes                            ? 0
+                       : static_cast<double>(form_.k) * size_ < bytes ? fit.clocks_of_short_row
+                       : bytes * 2 == step_bytes                      ? fit.clocks_of_half_row
+                                                                      : fit.clocks_of_short_row;
+    return rows * std::max(bytes / intake(), row);
+  }
+  double depth_bytes() const { return p_.block_k * size_; }  // of a step
   double products_per_clock() const {
     double products = 4096.0 / size_ * fit.share_of_peak;
     if (p_.ping_pong)
@@ -143,7 +155,12 @@ class Prediction {
     double const rate = direction_of_result(form_) == Along::mn ? fit.store_rate_along_m : fit.store_rate;
     double const stores = p_.ping_pong ? 1 : streams_ ? rounds_ + 0.5 : rounds_;
     return (waits ? fit.waits_for_buffer : 1.0) * stores *
-           (fit.store_seconds + block_ / p_.cluster_k * size_of(form_.d.type) / rate);
+           (fit.store_seconds + stored() / p_.cluster_k * size_of(form_.d.type) / rate);
+  }
+
+  // The elements of a tile that exist.
+  double stored() const {
+    return static_cast<double>(std::min<Index>(p_.block_m, form_.m) * std::min<Index>(p_.block_n, form_.n));
   }
 
   double load_seconds() const {
@@ -154,7 +171,7 @@ class Prediction {
         std::min<double>(p_.blocks, (streams_ ? all_resident_ : blocks_) / gpu_.multiprocessors);
     double const drawn = std::clamp(resident * bytes_in_flight() / bytes_for_full_rate, 0.01, 1.0);
     // Blocks at different depths of streamed tiles share their operands in L2 less often.
-    double const shared_less = streams_ ? fit.shared_less * recipe_.streamed * volume_.steps * step_bytes *
+    double const shared_less = streams_ ? fit.shared_less * recipe_.streamed * volume_.steps * depth_bytes() *
                                               (static_cast<double>(p_.block_m) / p_.cluster_n +
                                                static_cast<double>(p_.block_n) / p_.cluster_m)
                                         : 0;
@@ -174,7 +191,7 @@ class Prediction {
     double const rows =
         std::min(m, static_cast<double>(p_.block_m)) + std::min(n, static_cast<double>(p_.block_n));
     bool const by_threads = recipe_.a.by_threads || recipe_.b.by_threads;
-    return (by_threads ? p_.stages / 2 : p_.stages) * step_bytes * rows;
+    return (by_threads ? p_.stages / 2 : p_.stages) * depth_bytes() * rows;
   }
 
   // Blocks of a cluster add the parts of their tile.
