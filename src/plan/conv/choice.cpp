@@ -117,7 +117,7 @@ Offer<Problem> direct(Problem const& problem, Device const& device, PlanOptions 
   // Two loads with addresses per product: about 1/30 of the multiply-add rate. Decomposing a result's index
   // takes about a hundred instructions.
   double const rate = device.gpu.clock_hertz * device.gpu.fma_f32 * device.gpu.multiprocessors;
-  constexpr double clocks_of_load = 20;  // for a thread that waits for each load
+  constexpr double clocks_of_load = 100;  // two, and their addresses, for a thread that waits (H100)
   offer.predicted_seconds =
       3e-6 * offer.recipe.launches +
       std::max((30 * products + 100 * results) / rate, walk * clocks_of_load / device.gpu.clock_hertz);

@@ -20,6 +20,7 @@ struct Fit {
   // ping-pong that wait for promoted sums.
   double share_of_peak = 0.97;  // (H100)
   double alone = 0.68, ping_pong = 0.98, promoting_ping_pong = 0.62;
+  double single_turn = 0.88;  // of ping-pong, if a block has one tile (H100: 3136x512x2048)
   double tile_seconds = 0.06e-6;
   // M-major A of 32-bit elements through registers: shares of the rate at 4096^3, where ping-pong 128x128
   // took 530 us, cooperative 128x256 380 us.
@@ -114,7 +115,8 @@ class Prediction {
   double products_per_clock() const {
     double products = 4096.0 / size_ * fit.share_of_peak;
     if (p_.ping_pong)
-      products *= p_.promotes || is_float8(form_.a.type) ? fit.promoting_ping_pong : fit.ping_pong;
+      products *= (p_.promotes || is_float8(form_.a.type) ? fit.promoting_ping_pong : fit.ping_pong) *
+                  (rounds_ <= 1 ? fit.single_turn : 1);
     double const together =
         std::min<double>(p_.blocks, std::ceil(blocks_ / multiprocessors_));  // per multiprocessor
     if (p_.consumer_warps() * together <= 4) products *= fit.alone;
