@@ -1,6 +1,9 @@
 // Planning of the warp_specialized main loop, for a GPU that is not installed.
 #include <gtest/gtest.h>
 
+#include "src/backend/cuda/executor.h"
+#include "src/jit/compile.h"
+#include "src/jit/nvrtc.h"
 #include "src/plan/gemm/model.h"
 #include "src/plan/gemm/warp_specialized.h"
 #include "tests/plan/gemm_problem.h"
@@ -163,6 +166,21 @@ TEST(WarpSpecialized, AShortKHasShallowSteps) {
   PlanOptions options;
   options.policy = "192x96,block_k=64";
   EXPECT_EQ(depth_of_step(16, DataType::f16, options), 64);
+}
+
+// The kernel's text asserts the bytes of shared memory that the plan expects; small tiles are padded.
+TEST(WarpSpecialized, ShallowStepsHaveTheSharedMemoryThatThePlanExpects) {
+  if (!jit::nvrtc_available()) GTEST_SKIP() << jit::nvrtc_description();
+  for (char const* policy : {"64x16", "192x32", "thin", "large_stores"}) {
+    PlanOptions options;
+    options.policy = policy;
+    options.kernel = "warp_specialized";
+    auto const plan =
+        make_plan(product(DataType::f16, DataType::f16, 784, 48, 16, "tn"), gpu_device("h100"), options);
+    EXPECT_EQ(plan.recipe.policy.block_k, 16);
+    auto const sources = cuda::kernel_sources(plan::program_of(plan), plan.device.gpu);
+    EXPECT_EQ(jit::compile(sources.front()).local_bytes, 0) << policy;
+  }
 }
 
 TEST(WarpSpecialized, IllegalPoliciesAreNamed) {

@@ -235,22 +235,19 @@ std::string warpgroup_policy_violation(GemmPolicy const& p, int element_bytes, D
   return {};
 }
 
-namespace {
-
-int bytes_of_stages(GemmPolicy const& p, int element_bytes) {
-  return p.stages * p.block_k * element_bytes * (p.block_m + p.block_n);
-}
-
-}  // namespace
-
 TensorStore tensor_store_of(GemmPolicy const& p, CanonicalGemm const& form) {
-  int const taken = p.cluster_k > 1 ? 228 * 1024 : bytes_of_stages(p, size_of(form.a.type));
+  int const taken =
+      p.cluster_k > 1 ? 228 * 1024 : p.stages * p.block_k * size_of(form.a.type) * (p.block_m + p.block_n);
   return tensor_store(p.warp_m, p.warp_n / p.cluster_k, p.consumer_warps(), size_of(form.d.type), taken,
                       p.blocks);
 }
 
 int warp_specialized_shared_bytes(GemmPolicy const& p, CanonicalGemm const& form) {
-  int const stages = bytes_of_stages(p, size_of(form.a.type));
+  // Each tile is aligned to 1024 bytes.
+  auto const tile_bytes = [&](int rows) {
+    return (p.block_k * size_of(form.a.type) * rows + 1023) / 1024 * 1024;
+  };
+  int const stages = p.stages * (tile_bytes(p.block_m) + tile_bytes(p.block_n));
   // The bytes of one row of sums in the staged epilogue: the columns of a warp, or its share of them in a
   // cluster along k.
   int const pass = std::min(p.warp_n / p.cluster_k * size_of(form.evaluation), 128) + 32;
