@@ -42,7 +42,8 @@ struct Fit {
   // Storing a tile: the rate of a multiprocessor when all store at the same time. If D is M-major, a warp
   // writes 16 adjacent elements, half a cache line: predicted.
   double store_seconds = 0.46e-6, store_rate = 68e9, store_rate_along_m = 55e9;
-  double waits_for_buffer = 1.4;  // (H100)
+  double waits_for_buffer = 1.4;                    // (H100)
+  double missing_rate = 23.4e9, not_hidden = 0.25;  // elements that do not exist (H100)
 
   // Memory: the bytes in flight that reach the full rate, as a latency, and the share of that rate that is
   // reached (H100); the share for results.
@@ -81,7 +82,8 @@ class Prediction {
     double const multiply = multiply_seconds(), load = load_seconds();
     double const write = volume_.result_bytes / (fit.share_of_stores * gpu_.memory_bytes_per_second);
     return fit.launch_seconds + std::max(multiply + store_seconds(), load + write) +
-           fit.not_overlapped * std::min(multiply, load) + exchange_seconds() + combine_seconds();
+           fit.not_overlapped * std::min(multiply, load) + exchange_seconds() + combine_seconds() +
+           missing_seconds();
   }
 
  private:
@@ -160,6 +162,11 @@ class Prediction {
            (fit.store_seconds + stored() / p_.cluster_k * size_of(form_.d.type) / rate);
   }
 
+  // With a single shallow step, elements of tiles beyond the edge of D take time that nothing else does.
+  double missing_seconds() const {
+    if (depth_bytes() == step_bytes) return 0;
+    return fit.not_hidden * rounds_ * (block_ - stored()) / fit.missing_rate;
+  }
   // The elements of a tile that exist.
   double stored() const {
     return static_cast<double>(std::min<Index>(p_.block_m, form_.m) * std::min<Index>(p_.block_n, form_.n));
