@@ -111,6 +111,11 @@ TEST(WarpSpecializedKernel, BStaysInSharedMemory) {
   Bf16::expect_product<in_turn, Engine>({500, 24, 24});
   Bf16::expect_product<pair, Engine>({700, 24, 16});
   Bf16::expect_product<row, Engine>({400, 104, 56});
+  // Parts of k of one step each, which have different tiles of B.
+  Bf16::expect_product<WarpgroupTiles{.partition = Partition::split_k}, Engine>({600, 24, 100},
+                                                                                {.splits = 2});
+  Bf16::expect_product<WarpgroupTiles{.partition = Partition::stream_k}, Engine>({600, 24, 100},
+                                                                                 {.clusters = 3});
 }
 
 TEST(WarpSpecializedKernel, PartsOfK) {

@@ -138,7 +138,9 @@ struct WarpSpecializedRoles {
         arch::wait(shared.empty[ring.stage], ring.parity ^ 1);
         arch::Barrier& full = shared.full[ring.stage];
         int const first_k = step * policy.block_k;
-        bool const is_single = policy.cluster_k == 1 && work.steps.last - work.steps.first == 1;
+        // Parts of k have different tiles of B even if each is a single step.
+        bool const is_single =
+            policy.partition == Partition::tiles && policy.cluster_k == 1 && work.steps.last == 1;
         bool const has_b = kept_b.holds(&maps_b, work.tile.n, work.batch, is_single);
         arch::arrive_expecting(full, has_b ? Traits::bytes_of_a : Traits::step_bytes);
         shared.a[ring.stage].copy(a.step(first_k), full, here.n, row);
