@@ -104,13 +104,11 @@ class Prediction {
     return std::max(clocks / share, multiplies * (64 + columns) * 32 / shared_rate);
   }
   // Whether B stays in shared memory: k is a single step, and the tiles have one column.
-  bool keeps_b() const { return steps_ <= 1 && p_.cluster_k == 1 && form_.n <= p_.block_n; }
+  bool keeps_b() const { return volume_.steps <= 1 && p_.cluster_k == 1 && form_.n <= p_.block_n; }
   double intake_clocks() const {
     double const rows = p_.block_m + (keeps_b() ? 0 : p_.block_n), bytes = depth_bytes();
-    double const row = bytes == step_bytes                            ? 0
-                       : static_cast<double>(form_.k) * size_ < bytes ? fit.clocks_of_short_row
-                       : bytes * 2 == step_bytes                      ? fit.clocks_of_half_row
-                                                                      : fit.clocks_of_short_row;
+    bool const half = std::min(bytes, static_cast<double>(form_.k) * size_) * 2 >= step_bytes;
+    double const row = bytes == step_bytes ? 0 : half ? fit.clocks_of_half_row : fit.clocks_of_short_row;
     return rows * std::max(bytes / intake(), row);
   }
   double depth_bytes() const { return p_.block_k * size_; }  // of a step
