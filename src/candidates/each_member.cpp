@@ -5,6 +5,7 @@
 #include <atomic>
 
 #include "src/backend/cpu/runtime/parallel.h"
+#include "src/plan/buffers.h"
 
 namespace cosmati::plan {
 namespace {
@@ -28,8 +29,6 @@ Plan<GemmProblem> plan_of(GemmProblem const& member, Device device, bool batch_i
   return make_plan(member, device, {.batch_invariant = batch_invariant});
 }
 
-std::size_t padded(std::size_t bytes) { return (bytes + 255) / 256 * 256; }
-
 // One workspace is shared by all members that run sequentially; concurrent members have one per thread.
 struct Workspaces {
   std::size_t in_turn = 0, of_thread = 0;
@@ -38,7 +37,7 @@ struct Workspaces {
   }
   void add(GemmProblem const& member, Device const& device, std::size_t workspace) {
     std::size_t& maximum = side_by_side(member, device) ? of_thread : in_turn;
-    maximum = std::max(maximum, padded(workspace));
+    maximum = std::max(maximum, padded_bytes(workspace));
   }
 };
 

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "cosmati/ops/elementwise.h"
+#include "src/plan/buffers.h"
 #include "src/plan/primitive/lower.h"
 
 namespace cosmati::plan {
@@ -44,8 +45,8 @@ class WithBias final : public Kernel<ConvolutionProblem> {
 }  // namespace
 
 std::size_t bias_workspace(ConvolutionProblem const& problem, Device const& device, std::size_t limit) {
-  std::size_t const bytes = lower_within(limit / 256 * 256, reduction_of(problem), device).workspace_bytes;
-  return (bytes + 255) / 256 * 256;
+  std::size_t const whole = limit / buffer_alignment * buffer_alignment;
+  return padded_bytes(lower_within(whole, reduction_of(problem), device).workspace_bytes);
 }
 
 Plan<ReduceProblem> bias_plan(Plan<ConvolutionProblem> const& plan) {

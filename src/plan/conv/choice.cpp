@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "src/plan/buffers.h"
 #include "src/plan/conv/bias.h"
 #include "src/plan/conv/depthwise_rows.h"
 #include "src/plan/conv/dgrad_small_c.h"
@@ -144,7 +145,7 @@ Offer<Problem> offer_with_bias(Problem const& problem, Device const& device, Pla
     offer.text += ", bias gradient included";
     return offer;
   }
-  std::size_t const before = (offer.workspace_bytes + 255) / 256 * 256;
+  std::size_t const before = padded_bytes(offer.workspace_bytes);
   std::size_t const left = options.max_workspace - std::min(before, options.max_workspace);
   offer.recipe.bias_bytes = bias_workspace(problem, device, left);
   offer.workspace_bytes = before + offer.recipe.bias_bytes;

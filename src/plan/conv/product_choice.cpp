@@ -273,11 +273,11 @@ class Search {
     product.flag_bytes = flags;
     product.partial_bytes = partials;
     RepackRecipe& copied = stepped.front().swapped ? product.repack_a : product.repack_b;
-    if (copied.bytes > 0) copied.offset = (flags + partials + 255) / 256 * 256;
+    if (copied.bytes > 0) copied.offset = padded_bytes(flags + partials);
     product.predicted_seconds = seconds;
     std::size_t own = copied.bytes > 0 ? copied.offset + copied.bytes : flags + partials;
     if (auto* const unroll = std::get_if<UnrollRecipe>(&recipe.own); unroll != nullptr && unroll->bytes > 0) {
-      unroll->offset = (own + 255) / 256 * 256;
+      unroll->offset = padded_bytes(own);
       own = unroll->offset + unroll->bytes;
     }
     if (own > options_.max_workspace)

@@ -8,6 +8,7 @@
 #include "cosmati/gemm/group_arguments.h"
 #include "src/ops/architecture.h"
 #include "src/plan/best_offer.h"
+#include "src/plan/buffers.h"
 #include "src/plan/emulated/contents.h"
 #include "src/plan/emulated/policy.h"
 #include "src/plan/gemm/each_matrix.h"
@@ -48,7 +49,7 @@ void finalize_recipe(GemmRecipe& recipe, KPartition const& k_partition, Canonica
   bool const emulated = device.backend == Backend::emulator;
   divide(recipe, k_partition, form,
          emulated ? emulator::emulated_resident_blocks : resident_blocks(recipe, form, gpu));
-  std::size_t const after = (recipe.partial_bytes + recipe.flag_bytes + 255) / 256 * 256;
+  std::size_t const after = padded_bytes(recipe.partial_bytes + recipe.flag_bytes);
   recipe.repack_a.offset = after;
   recipe.repack_b.offset = after + recipe.repack_a.bytes;
   recipe.predicted_seconds = predict_seconds(recipe, kernel_form(form, p.partition), gpu) +
@@ -231,15 +232,6 @@ void search_partitions(BestOffer<GemmProblem>& best, GemmRecipe const& undivided
   }
 }
 
-// If k is shorter than a step, shallower ones: TMA is slow to fill what is missing with zeros.
-void shorten_steps(GemmPolicy& policy, PolicySearch const& search) {
-  CanonicalGemm const& form = search.form;
-  if (search.multiply != Multiply::wgmma || search.emulated() || search.group != nullptr ||
-      search.options.policy.block_k || size_of(form.a.type) != 2 || form.a.by_threads || form.b.by_threads)
-    return;
-  while (policy.block_k > 16 && form.k * 2 <= policy.block_k) policy.block_k /= 2;
-}
-
 // Keeps the policy that is predicted to be fastest in `best`.
 void search_policies(BestOffer<GemmProblem>& best, PolicySearch const& search) {
   std::vector<NamedPolicy> policies;
@@ -254,7 +246,9 @@ void search_policies(BestOffer<GemmProblem>& best, PolicySearch const& search) {
     recipe.policy_name = named.name;
     recipe.policy = named.policy;
     recipe.policy.promotes = search.form.of_pieces && search.multiply == Multiply::wgmma;
-    shorten_steps(recipe.policy, search);
+    if (search.multiply == Multiply::wgmma && !search.emulated() && search.group == nullptr &&
+        !search.options.policy.block_k)
+      shorten_steps(recipe.policy, search.form);
     choose_epilogue(recipe.policy, search);
     bound_registers(recipe, search, any_policy);
     std::string refusal = form_violation(recipe, search.form, search.device.gpu);

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "cosmati/gemm/steps.h"
+#include "src/plan/buffers.h"
 #include "src/plan/gemm/model.h"
 #include "src/plan/gemm/sum_of_parts.h"
 #include "src/plan/gemm/warp_specialized.h"
@@ -107,7 +108,7 @@ void divide(GemmRecipe& recipe, KPartition const& k_partition, CanonicalGemm con
     recipe.stream_blocks = static_cast<int>(slots);
     recipe.streamed = static_cast<int>(tiles_to_stream(tiles, slots));
   }
-  recipe.flag_bytes = (static_cast<std::size_t>(slots) * sizeof(unsigned long long) + 255) / 256 * 256;
+  recipe.flag_bytes = padded_bytes(static_cast<std::size_t>(slots) * sizeof(unsigned long long));
   if (p.partition == Partition::split_k_parallel) {
     recipe.flag_bytes = 0;
     recipe.partial_bytes = bytes_of_parts(form, recipe.splits);

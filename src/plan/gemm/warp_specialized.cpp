@@ -235,6 +235,11 @@ std::string warpgroup_policy_violation(GemmPolicy const& p, int element_bytes, D
   return {};
 }
 
+void shorten_steps(GemmPolicy& policy, CanonicalGemm const& form) {
+  if (size_of(form.a.type) != 2 || form.a.by_threads || form.b.by_threads) return;
+  while (policy.block_k > 16 && form.k * 2 <= policy.block_k) policy.block_k /= 2;
+}
+
 TensorStore tensor_store_of(GemmPolicy const& p, CanonicalGemm const& form) {
   int const taken =
       p.cluster_k > 1 ? 228 * 1024 : p.stages * p.block_k * size_of(form.a.type) * (p.block_m + p.block_n);

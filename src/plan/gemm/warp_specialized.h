@@ -42,6 +42,9 @@ std::vector<NamedPolicy> window_policies(int element_bytes, bool one_tap = false
 std::string warpgroup_policy_violation(GemmPolicy const& policy, int element_bytes,
                                        DataType sum = DataType::f32);
 
+// Makes the steps shallower if k is shorter: TMA is slow to fill what is missing with zeros.
+void shorten_steps(GemmPolicy& policy, CanonicalGemm const& form);
+
 TensorStore tensor_store_of(GemmPolicy const& policy, CanonicalGemm const& form);
 
 // Returns the bytes of the kernel's SharedStorage.

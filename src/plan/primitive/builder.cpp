@@ -12,6 +12,7 @@
 #include "cosmati/core/cluster.h"
 #include "cosmati/epilogue/parse.h"
 #include "src/ops/architecture.h"
+#include "src/plan/buffers.h"
 
 namespace cosmati::plan {
 
@@ -266,10 +267,8 @@ PrimitiveFunction function_of(Formula const& formula, std::vector<std::string> c
 }
 
 std::size_t reserve(PrimitiveProgram& program, Index elements, DataType type) {
-  constexpr std::size_t alignment = 256;
   std::size_t const at = program.workspace_bytes;
-  auto const bytes = static_cast<std::size_t>(elements * size_of(type));
-  program.workspace_bytes = at + (bytes + alignment - 1) / alignment * alignment;
+  program.workspace_bytes = at + padded_bytes(static_cast<std::size_t>(elements * size_of(type)));
   return at;
 }
 
