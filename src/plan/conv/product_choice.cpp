@@ -56,7 +56,7 @@ std::vector<Path> ways_of(ConvolutionForm const& form, Gpu const& gpu) {
 }
 
 // For few filters whose windows are loaded element by element: on an H100, 16 filters of 6x5x5 took 6.6 us,
-// 8.3 us with small (docs/decisions/0045).
+// 8.3 us with small (docs/decisions/0040).
 NamedPolicy slim_of(NamedPolicy const& small) {
   GemmPolicy policy = small.policy;
   policy.block_n = 32;

@@ -146,7 +146,7 @@ std::vector<NamedPolicy> named_policies(MainLoop main_loop, Multiply multiply, D
   }
   if (multiply != Multiply::fma || sum != DataType::f32 || element_bytes != 4) return list;
   // For results of few rows or few columns: on an H100, 32 filters of 5x20 took 168 us with flat, 276 us with
-  // small (docs/decisions/0045).
+  // small (docs/decisions/0040).
   GemmPolicy flat = list.front().policy, slim = flat;
   flat.block_m = slim.block_n = 32, flat.block_n = slim.block_m = 128;
   flat.warp_m = slim.warp_n = 16, flat.warp_n = slim.warp_m = 64;

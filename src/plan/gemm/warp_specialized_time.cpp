@@ -34,7 +34,7 @@ struct Fit {
   // multiples of 128 bytes.
   double intake = 55.4, intake_of_cluster = 61.0, partial_lines = 0.64;
   double clocks_of_missing_row = 5;  // (H100)
-  // Rows of less than 128 bytes (H100, docs/decisions/0045); those of 64 bytes took at most 8 clocks.
+  // Rows of less than 128 bytes (H100, docs/decisions/0040); those of 64 bytes took at most 8 clocks.
   double clocks_of_half_row = 4, clocks_of_short_row = 13;
   // Operands by threads, in clocks of a warp: measured at 4096^3 (12 to 16 per copy); shifts are predicted.
   double clocks_of_copy = 14, clocks_of_shift = 15, clocks_of_wait = 700.0 / (4 * 4);

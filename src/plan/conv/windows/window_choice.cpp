@@ -195,7 +195,7 @@ class WindowSearch {
     double const product = predict_seconds(recipe, form, device_.gpu, volume) * (1 + share_outside(p, form));
     double const results = windows_.along_m ? volume.result_bytes / bytes_along_m : 0;
     // Turns gain nothing here: on an H100, three first layers by tall_turns took the time of tall, 1.14
-    // to 1.19 times that of tower (docs/decisions/0045).
+    // to 1.19 times that of tower (docs/decisions/0040).
     double const turns = p.ping_pong && p.block_n < 128 ? 1.2 : 1;
     return with_tma(product, tma_seconds(p, volume)) * turns + results;
   }
