@@ -219,11 +219,12 @@ class Search {
     return halves || (form.a.type == DataType::tf32 && run == 4) ? 3 : 1;
   }
 
-  // Runs of an image without windows are predicted as fast as those of a matrix, but their positions are
-  // found by digits. On an H100, 1x1 filters took 254, 228 and 49 us, by batched products 193, 163 and 40 us.
+  // With 1x1 filters, runs of an image are predicted as fast as those of a matrix, but their positions are
+  // found by digits. On an H100 three took 254, 228 and 49 us, by batched products 193, 163 and 40 us.
   double digits_factor(ConvolutionForm const& form) const {
     bool const runs = !form.image().windowed && form.image().access.width > 1;
-    return runs && problem_.direction != ConvolutionDirection::filter ? 1.35 : 1;
+    bool const one_tap = problem_.w.extent(2) * problem_.w.extent(3) == 1;
+    return runs && one_tap && problem_.direction != ConvolutionDirection::filter ? 1.35 : 1;
   }
 
   bool may_run_together() const {
