@@ -71,7 +71,7 @@ struct WarpSpecializedTraits : CheckedWarpgroups<gemm_policy, SourceA_, SourceB_
 template <int stages>
 class KeptTile {
  public:
-  // True if the stage that is filled next has this tile; otherwise it is loaded into it.
+  // Called once per tile: true if the stage that is filled next has its B; otherwise it is loaded.
   COSMATI_DEVICE bool holds(void const* maps, int n, Index batch, bool is_single_step) {
     bool const same = is_single_step && maps == maps_ && n == n_ && batch == batch_;
     maps_ = is_single_step ? maps : nullptr;
@@ -133,16 +133,16 @@ struct WarpSpecializedRoles {
                                               work.tile.m * policy.block_m, work.batch);
       typename Traits::SourceB::Lines const b(maps_b, map_of_b(maps_b, work.batch),
                                               work.tile.n * policy.block_n, work.batch);
+      // Parts of k have different tiles of B even if each is a single step.
+      bool const is_single =
+          policy.partition == Partition::tiles && policy.cluster_k == 1 && work.steps.last == 1;
+      bool const has_b = kept_b.holds(&maps_b, work.tile.n, work.batch, is_single);
       COSMATI_NO_UNROLL
       for (int step = work.steps.first; step < work.steps.last; step += policy.cluster_k, ring.advance()) {
         arch::wait(shared.empty[ring.stage], ring.parity ^ 1);
         arch::Barrier& full = shared.full[ring.stage];
-        int const first_k = step * policy.block_k;
-        // Parts of k have different tiles of B even if each is a single step.
-        bool const is_single =
-            policy.partition == Partition::tiles && policy.cluster_k == 1 && work.steps.last == 1;
-        bool const has_b = kept_b.holds(&maps_b, work.tile.n, work.batch, is_single);
         arch::arrive_expecting(full, has_b ? Traits::bytes_of_a : Traits::step_bytes);
+        int const first_k = step * policy.block_k;
         shared.a[ring.stage].copy(a.step(first_k), full, here.n, row);
         if (!has_b) shared.b[ring.stage].copy(b.step(first_k), full, here.m, column);
       }

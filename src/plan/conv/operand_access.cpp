@@ -68,7 +68,7 @@ void merge_digits(WindowForm& operand, Index outer, Index depth) {
     Index extents[3] = {extent / (Index{steps.extents.middle.divisor} * steps.extents.last.divisor),
                         steps.extents.middle.divisor, steps.extents.last.divisor};
     IndexStride each[3] = {steps.first, steps.middle, steps.last};
-    for (int i = 0; i < 3; ++i) each[i] = {extents[i] > 1 ? each[i].stride : 0};  // does not move in an image
+    for (IndexStride& digit : each) digit = {digit.stride};  // does not move in an image
     // Merges digits with a common stride, from the last to the first.
     int low = 2;
     for (int high = 1; high >= 0; --high) {
@@ -77,7 +77,6 @@ void merge_digits(WindowForm& operand, Index outer, Index depth) {
       if (each[high].stride == each[low].stride * extents[low]) {
         extents[low] *= extents[high];
         extents[high] = 1;
-        each[high] = {};  // otherwise its stride would restrict the width of runs
       } else if (--low != high) {
         std::swap(each[low], each[high]), std::swap(extents[low], extents[high]);
       }
