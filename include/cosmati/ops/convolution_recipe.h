@@ -30,7 +30,8 @@ enum class ConvolutionAlgorithm : unsigned char {
   image_slices,
   depth_taps,
   wgrad_taps,
-  channels_last
+  channels_last,
+  grouped
 };
 
 // The matrix that unroll_gemm writes before the product (cosmati/conv/unroll.h): lines contiguous along
@@ -208,7 +209,8 @@ struct ConvolutionRecipe {
            algorithm == ConvolutionAlgorithm::depthwise_rows;
   }
   bool multiplies_matrices() const {
-    return !is_direct() && !slides() && !is_dgrad_small_c() && algorithm != ConvolutionAlgorithm::wgrad_taps;
+    return !is_direct() && !slides() && !is_dgrad_small_c() &&
+           algorithm != ConvolutionAlgorithm::wgrad_taps && algorithm != ConvolutionAlgorithm::grouped;
   }
   bool is_dgrad_small_c() const { return algorithm == ConvolutionAlgorithm::dgrad_small_c; }
   bool is_direct() const { return algorithm == ConvolutionAlgorithm::direct; }

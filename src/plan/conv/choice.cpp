@@ -14,6 +14,7 @@
 #include "src/plan/conv/filter/filter_copy.h"
 #include "src/plan/conv/filter/wgrad_direct.h"
 #include "src/plan/conv/filter/wgrad_taps.h"
+#include "src/plan/conv/grouped.h"
 #include "src/plan/conv/nested/channels_last.h"
 #include "src/plan/conv/nested/image_slices.h"
 #include "src/plan/conv/operand_access.h"
@@ -262,6 +263,8 @@ std::vector<Candidate<Problem>> convolution_candidates(Backend) {
   by_channel.offer = &offer_with_bias<&depthwise>;
   Candidate<Problem> walking{"depthwise_rows", {}, nullptr, prepare};
   walking.offer = &offer_with_bias<&depthwise_rows>;
+  Candidate<Problem> of_groups{"grouped", {}, nullptr, prepare};
+  of_groups.offer = &offer_with_bias<&grouped>;
   Candidate<Problem> product{"gemm", {}, nullptr, &prepare_on<&prepare_plain_gemm>};
   product.offer = &offer_with_bias<&plain_gemm>;
   Candidate<Problem> transformed{"winograd", {}, nullptr, prepare};
@@ -277,7 +280,7 @@ std::vector<Candidate<Problem>> convolution_candidates(Backend) {
   copies.offer = &offer_with_bias<&channels_last>;
   copies.batch_invariant = true;
   return {product, all_taps,   windows,      general, copies, transformed, by_frequency,    unrolled,
-          walking, by_channel, few_channels, tiled,   simple, slices,      bias_candidate()};
+          walking, by_channel, of_groups, few_channels, tiled,   simple, slices,      bias_candidate()};
 }
 
 }  // namespace cosmati::plan

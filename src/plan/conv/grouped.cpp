@@ -1,0 +1,374 @@
+// Shape choice, predicted time and program of grouped convolutions on tensor cores.
+#include "src/plan/conv/grouped.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "src/ops/architecture.h"
+#include "src/plan/conv/choice.h"
+#include "src/plan/conv/dgrad_small_c.h"
+#include "src/plan/conv/product_choice.h"
+#include "src/plan/conv/sliding.h"
+#include "src/plan/emulated/contents.h"
+#include "src/plan/gemm/policies.h"
+
+namespace cosmati::plan {
+namespace {
+
+using Problem = ConvolutionProblem;
+
+constexpr Index max_int = 0x7fffffff;
+constexpr int max_channels = 64;  // of a block: lines of 128 bytes
+
+Index parts(Index extent, Index of) { return (extent + of - 1) / of; }
+int to_int(Index value) { return static_cast<int>(value); }
+
+// The problem as windows of `image` that give `result`.
+struct Roles {
+  TensorDescription const &image, &result;
+  Index groups, inputs, outputs;            // channels of a group
+  Index filter_output = 0, filter_input = 0;  // elements between channels of the filter
+};
+Roles roles_of(Problem const& p) {
+  bool const data = p.direction == ConvolutionDirection::data;
+  Index const groups = std::max<Index>(1, p.groups), filters = p.w.extent(0) / groups,
+              channels = p.w.extent(1);
+  Index const of_filter = p.w.layout.stride[0], of_channel = p.w.layout.stride[1];
+  if (data) return {p.y, p.x, groups, filters, channels, of_channel, of_filter};
+  return {p.x, p.y, groups, channels, filters, of_filter, of_channel};
+}
+
+struct Axis {
+  GroupedAxis axis;
+  GroupedPhases phases;
+  bool masked = false;
+};
+Axis axis_of(Problem const& p, int i) {
+  int const taps = to_int(p.w.extent(2 + i)), stride = to_int(p.stride[i]),
+            dilation = to_int(p.dilation[i]), pad = to_int(p.pad_begin[i]);
+  Axis all;
+  all.phases.count = Divisor(1);
+  all.phases.filter_tap = p.w.layout.stride[2 + i];
+  int const outputs = to_int((p.direction == ConvolutionDirection::data ? p.x : p.y).extent(2 + i));
+  if (p.direction == ConvolutionDirection::forward) {
+    all.axis = {taps, stride, dilation};
+    all.phases.phase[0] = {-pad, outputs, taps, 0};
+    return all;
+  }
+  all.phases.tap_step = -stride;
+  if (stride == 1) {
+    all.axis = {taps, 1, dilation};
+    all.phases.phase[0] = {pad - (taps - 1) * dilation, outputs, taps, taps - 1};
+    return all;
+  }
+  all.axis = {to_int(parts(taps, stride)), 1, 1};
+  all.phases.count = Divisor(stride);
+  for (int f = 0; f < stride && f < max_grouped_phases; ++f) {
+    int const first = (f + pad) % stride, of_phase = to_int(parts(std::max(0, taps - first), stride));
+    all.phases.phase[f] = {(f + pad - first) / stride - (of_phase - 1),
+                           to_int(parts(std::max(0, outputs - f), stride)), of_phase,
+                           first + stride * (of_phase - 1)};
+    all.masked = all.masked || of_phase < all.axis.taps;
+  }
+  return all;
+}
+
+std::string violation(Problem const& p, Device const& device) {
+  if (std::string sentence = problem_violation(p, device.backend); !sentence.empty()) return sentence;
+  DataType const type = p.w.type;
+  Roles const roles = roles_of(p);
+  if (roles.groups < 2) return "there is one group";
+  if (roles.image.type != type || (type != DataType::f16 && type != DataType::bf16))
+    return fmt::format("both factors must be f16 or bf16, not {} and {}", name_of(roles.image.type),
+                       name_of(type));
+  if (accumulator_type(type, type) != DataType::f32) return "sums must be f32";
+  if (!features_of(device.gpu).async_copy) return device.gpu.name + " has no asynchronous copies";
+  if (std::string sentence = mma_device_violation(type, device.gpu); !sentence.empty()) return sentence;
+  if (device.backend == Backend::emulator &&
+      !emulator::multiplies_convolution(MainLoop::multistage, Multiply::mma, type, type))
+    return fmt::format("the emulator has this kernel for f16, not for {}", name_of(type));
+  for (TensorDescription const* tensor : {&p.x, &p.w, &p.y})
+    if (tensor->layout.size() == 0) return fmt::format("{} has no elements", to_string(*tensor));
+  if (roles.inputs % 4 != 0 || roles.outputs % 4 != 0 || roles.inputs > max_channels ||
+      roles.outputs > max_channels)
+    return fmt::format("groups of {} and {} channels; both must be multiples of 4, and at most {}",
+                       roles.inputs, roles.outputs, max_channels);
+  for (TensorDescription const* tensor : {&roles.image, &roles.result})
+    if (tensor->layout.stride[1] != 1)
+      return fmt::format("{}: its channels are {} elements apart; at present they must be contiguous",
+                         to_string(*tensor), tensor->layout.stride[1]);
+  for (int i : {0, 1}) {
+    bool const strided = p.direction == ConvolutionDirection::data && p.stride[i] > 1;
+    if (strided && (p.dilation[i] > 1 || p.stride[i] > max_grouped_phases))
+      return fmt::format("a data gradient with stride {} and dilation {}; at most {}, without dilation",
+                         p.stride[i], p.dilation[i], max_grouped_phases);
+  }
+  for (int d : {2, 3}) {
+    Index const stride = roles.image.layout.stride[d];
+    if (stride < 0 || stride * roles.image.extent(d) > max_int / 2)
+      return fmt::format("rows or columns are {} elements apart; offsets within an image must fit in 31 bits",
+                         stride);
+  }
+  if (roles.result.extent(0) * roles.result.extent(2) * roles.result.extent(3) > max_int)
+    return "too many pixels: split the batch";
+  return {};
+}
+
+// Returns the bytes that copies of the image may have: 16, 8 or none.
+int unit_of(TensorDescription const& image) {
+  for (int const unit : {16, 8}) {
+    bool whole = image.alignment % unit == 0;
+    for (int d : {0, 2, 3})
+      whole = whole && (image.extent(d) == 1 || image.layout.stride[d] % (unit / 2) == 0);
+    if (whole) return unit;
+  }
+  return 0;
+}
+
+ConvolutionForm form_of(Problem const& p) {
+  return p.direction == ConvolutionDirection::data ? whole_gradient_form(p) : forms_of(p).front();
+}
+
+class ShapeSearch {
+ public:
+  ShapeSearch(Problem const& problem, Device const& device)
+      : roles_(roles_of(problem)),
+        gpu_(device.gpu),
+        is_emulated_(device.backend == Backend::emulator),
+        rows_(axis_of(problem, 0)),
+        columns_(axis_of(problem, 1)),
+        unit_(unit_of(roles_.image)) {
+    base_.rows = rows_.axis, base_.columns = columns_.axis;
+    base_.inputs = to_int(roles_.inputs), base_.outputs = to_int(roles_.outputs);
+    base_.masked = rows_.masked || columns_.masked;
+    auto const& filter = problem.w;
+    base_.together = roles_.filter_input == 1 && filter.alignment % 8 == 0;
+    for (int d : {0, 1, 2, 3})
+      if (Index const stride = filter.layout.stride[d]; stride != 1 && stride % 4 != 0 && filter.extent(d) > 1)
+        base_.together = false;
+    if (is_emulated_) base_.warps = unfixed_grouped_warps;
+  }
+
+  GroupedPlan best() {
+    best_.refusal = fmt::format("{} taps of {} channels need more registers than a thread has",
+                                base_.taps(), base_.inputs);
+    if (unit_ == 0) {
+      best_.refusal = "the image's pixels are not multiples of 8 bytes apart";
+      return best_;
+    }
+    int const fragments_of_group = (base_.outputs + 7) / 8;
+    for (int const fragments : {1, 2, 4}) {
+      if (fragments_of_group % fragments != 0 || (is_emulated_ && fragments > 1)) continue;
+      Index groups = std::min<Index>(max_channels / std::max(base_.inputs, base_.outputs), roles_.groups);
+      if (is_emulated_)
+        groups = std::min<Index>(groups, std::max(1, unfixed_grouped_works * 2 / fragments_of_group));
+      for (; groups > 0; groups /= 2) {
+        GroupedShape shape = base_;
+        shape.fragments = fragments, shape.groups = to_int(groups);
+        if (shape.copied_bytes() <= unit_) try_tiles(shape);
+      }
+    }
+    return best_;
+  }
+
+ private:
+  void try_tiles(GroupedShape shape) {
+    constexpr Index max_pixels = 512;
+    Index const height = rows_.phases.phase[0].outputs, width = columns_.phases.phase[0].outputs;
+    for (Index of_row = 1; of_row <= width; ++of_row) {
+      shape.across = to_int(parts(width, of_row));
+      if (shape.across > 128) continue;
+      for (Index of_column = 1; of_column <= height; ++of_column) {
+        shape.down = to_int(parts(height, of_column));
+        if (Index{shape.down} * shape.across > max_pixels) continue;
+        bool const image = of_row == 1 && of_column == 1;
+        for (int const images : {1, 2, 3, 4, 6, 8}) {
+          shape.images = images;
+          if (images > 1 && (!image || images > roles_.image.extent(0) || shape.pixels() > max_pixels)) break;
+          try_shape(shape);
+        }
+        if (shape.down * shape.across < 32 || shape.down <= 2) break;
+      }
+      if (shape.across < 8) break;
+    }
+  }
+
+  void try_shape(GroupedShape shape) {
+    constexpr int max_filters = 40, reserved_bytes = 1024;
+    int const filters = shape.works_of_warp() * shape.fragments * shape.steps();
+    if (is_emulated_ ? shape.steps() > unfixed_grouped_steps || shape.works_of_warp() > unfixed_grouped_works
+                     : filters > max_filters)
+      return;
+    int const offsets = shape.quads() % 4 == 0 ? 0 : shape.steps();
+    int const registers = (48 + 2 * filters + offsets + 4 * shape.fragments + 7) / 8 * 8;
+    int const bytes = shape.shared_bytes();
+    if (bytes > gpu_.shared_bytes_per_block) return;
+    shape.blocks = std::min({gpu_.registers_per_multiprocessor / (shape.threads() * registers),
+                             gpu_.shared_bytes_per_multiprocessor / (bytes + reserved_bytes),
+                             gpu_.threads_per_multiprocessor / shape.threads(), 8});
+    if (shape.blocks < 1) return;
+    GroupedPlan plan;
+    plan.shape = shape;
+    plan.parts = parts(roles_.groups, shape.groups);
+    plan.tiles_down = parts(rows_.phases.phase[0].outputs, shape.down);
+    plan.tiles_across = parts(columns_.phases.phase[0].outputs, shape.across);
+    plan.image_tiles = parts(roles_.image.extent(0), shape.images);
+    plan.blocks = plan.parts * plan.tiles_down * plan.tiles_across * plan.image_tiles *
+                  rows_.phases.count.divisor * columns_.phases.count.divisor;
+    if (plan.blocks > max_int) return;
+    plan.seconds = predicted(plan);
+    if (best_.refusal.empty() && plan.seconds >= best_.seconds) return;
+    best_ = plan;
+  }
+
+  // Predicted seconds: limited by tensor cores, shared memory, issue slots, latency or memory.
+  double predicted(GroupedPlan const& plan) const {
+    constexpr double launch_seconds = 3e-6, mma_clocks = 2.2, quads_clocks = 4.6, block_clocks = 3000,
+                     pass_clocks = 600, step_clocks = 40;
+    GroupedShape const& shape = plan.shape;
+    double const passes = static_cast<double>(parts(shape.pixels(), GroupedShape::pass_pixels)),
+                 rows = static_cast<double>(parts(shape.pixels(), 16));
+    double const steps = rows * shape.works() * shape.steps();  // of warps
+    double const results = shape.pixels() * shape.channels();
+    double const pieces = shape.halo() * (shape.line_bytes() / static_cast<double>(shape.copied_bytes()));
+    double const tensor = steps * shape.fragments * mma_clocks;
+    double const shared = steps * quads_clocks + pieces * shape.copied_bytes() / 64 + results * 10 / 128;
+    double const issue = (steps * (4 + shape.fragments + (shape.masked ? 4 : 0)) + pieces * 28 / 32 +
+                          results / shape.run() * 90 / 32 +
+                          shape.threads() / 32.0 * shape.works_of_warp() * shape.fragments * shape.steps() *
+                              (shape.together ? 20 : 60)) /
+                         4;
+    double const alone = block_clocks + passes * pass_clocks + steps / shape.warps * step_clocks + issue;
+    double const clocks =
+        std::max({tensor, shared, issue, alone / shape.blocks}) + 0.1 * (tensor + shared + issue);
+    double const multiprocessors = is_emulated_ ? 2 : gpu_.multiprocessors;
+    double const resident = multiprocessors * shape.blocks;
+    double const blocks = static_cast<double>(plan.blocks);
+    double const waves = std::max(std::ceil(blocks / multiprocessors), blocks / resident);
+    double const compute = waves * clocks / gpu_.clock_hertz;
+    double const tile = static_cast<double>(shape.pixels()) * shape.rows.step * shape.columns.step;
+    double const overlap = std::max(0.0, shape.halo() / tile - 1);
+    auto const bytes = [](TensorDescription const& of) {
+      return static_cast<double>(of.layout.size() * size_of(of.type));
+    };
+    double const memory = (bytes(roles_.image) * (1 + 0.15 * overlap) + bytes(roles_.result)) /
+                          (0.85 * gpu_.memory_bytes_per_second);
+    return launch_seconds + std::max(compute, memory) + 0.2 * std::min(compute, memory);
+  }
+
+  Roles roles_;
+  Gpu const& gpu_;
+  bool is_emulated_;
+  Axis rows_, columns_;
+  int unit_;
+  GroupedShape base_;
+  GroupedPlan best_;
+};
+
+// Returns the arguments without pointers.
+GroupedArguments arguments_of(Problem const& p, GroupedPlan const& plan, ConvolutionForm const& form) {
+  Roles const roles = roles_of(p);
+  GroupedArguments window;
+  auto const stride = [&](int d) { return roles.image.extent(d) > 1 ? roles.image.layout.stride[d] : 0; };
+  window.image_stride = stride(0);
+  window.image_row = to_int(stride(2)), window.image_column = to_int(stride(3));
+  window.images = to_int(roles.image.extent(0));
+  window.image_rows = to_int(roles.image.extent(2)), window.image_columns = to_int(roles.image.extent(3));
+  window.image_channels = to_int(roles.image.extent(1));
+  window.filter_group = p.w.extent(0) / roles.groups * p.w.layout.stride[0];
+  window.filter_output = roles.filter_output, window.filter_input = roles.filter_input;
+  window.rows = axis_of(p, 0).phases, window.columns = axis_of(p, 1).phases;
+  window.groups = to_int(roles.groups);
+  auto const number = [&](char letter) {
+    return to_int(find_digit(letter, form.image_outer(), form.image().arguments.outer).number);
+  };
+  window.number_image = number('n'), window.number_row = number('p'), window.number_column = number('q');
+  window.parts = Divisor(plan.parts);
+  window.tiles_across = Divisor(plan.tiles_across), window.tiles_down = Divisor(plan.tiles_down);
+  window.shape = plan.shape;
+  return window;
+}
+
+}  // namespace
+
+GroupedPlan grouped_plan(Problem const& problem, Device const& device) {
+  GroupedPlan plan;
+  plan.refusal = violation(problem, device);
+  if (plan.refusal.empty() && form_of(problem).swapped)
+    plan.refusal = "the channels of the result are not along n of the product";
+  return plan.refusal.empty() ? ShapeSearch(problem, device).best() : plan;
+}
+
+std::string GroupedTraits::print() const {
+  auto const axis = [](GroupedAxis const& of) {
+    return fmt::format("GroupedAxis{{{}, {}, {}}}", of.taps, of.step, of.dilation);
+  };
+  return fmt::format(
+      "GroupedTraits<GroupedShape{{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}}}, {}, {},\n{},\n{}>",
+      axis(shape.rows), axis(shape.columns), shape.inputs, shape.outputs, shape.groups, shape.images,
+      shape.down, shape.across, shape.fragments, shape.warps, shape.blocks, shape.masked, shape.together,
+      fixed, name_of(type), epilogue, destination);
+}
+
+program::Program grouped_program(Plan<Problem> const& plan) {
+  GroupedPlan const grouped = grouped_plan(plan.problem, plan.device);
+  GroupedShape const& shape = grouped.shape;
+  ConvolutionForm form = form_of(plan.problem);
+  cap_widths(form, shape.run());
+  ConvolutionProgram made(plan, {});
+  bool const fixed = !made.is_emulated();
+  auto const threads = static_cast<unsigned>(shape.threads());
+  with_parts(plan, [&]<class Epilogue, class Destination>(Epilogue, Destination) {
+    using Parameters = GroupedParameters<Epilogue, Destination>;
+    KernelTypes const host = emulated_types(DataType::f32);
+    GroupedTraits const traits{fixed ? shape : emulated_grouped_shape(), fixed, plan.problem.w.type,
+                               fixed ? epilogue_text(form) : host.epilogue,
+                               fixed ? destination_text(form.d) : host.destination};
+    std::size_t const kernel =
+        made.add_kernel<Parameters>({.headers = {"conv/grouped.h"},
+                                     .entry = "grouped_kernel",
+                                     .traits = traits.print(),
+                                     .asserted = {{"ComposedTraits::threads", threads}},
+                                     .threads = threads,
+                                     .shared_bytes = static_cast<unsigned>(shape.shared_bytes())},
+                                    form);
+    made.launch<Parameters>(kernel, {grouped.blocks},
+                            [form, window = arguments_of(plan.problem, grouped, form), x = made.image,
+                             w = made.filter](program::Run const& run, Parameters& to) {
+                              to.window = window;
+                              to.window.image = x.of(run);
+                              to.window.filter = w.of(run);
+                              fill_destination(to.d, form.d, ConvolutionProgram::result(run));
+                              fill_epilogue(to.epilogue, form, run);
+                            });
+  });
+  return std::move(made).finish();
+}
+
+Offer<Problem> grouped(Problem const& problem, Device const& device, PlanOptions const& options) {
+  Offer<Problem> offer;
+  offer.refusal = options.policy.refusal();
+  if (!offer.refusal.empty()) return offer;
+  if (problem.direction == ConvolutionDirection::filter) {
+    offer.refusal = "computes no filter gradients";
+    return offer;
+  }
+  GroupedPlan const plan = grouped_plan(problem, device);
+  offer.refusal = plan.refusal;
+  if (!offer.refusal.empty()) return offer;
+  GroupedShape const& shape = plan.shape;
+  offer.recipe.algorithm = ConvolutionAlgorithm::grouped;
+  offer.recipe.product = product_recipe(form_of(problem));
+  offer.recipe.product.policy.multiply = Multiply::mma;
+  offer.recipe.product.predicted_seconds = offer.predicted_seconds = plan.seconds;
+  offer.text = fmt::format(
+      "mma, {} groups and {}x{}x{} outputs per block, {} warps of {} fragments, {} steps, {} bytes of shared "
+      "memory, {} blocks per multiprocessor, 1 launch",
+      shape.groups, shape.images, shape.down, shape.across, shape.warps, shape.fragments, shape.steps(),
+      shape.shared_bytes(), shape.blocks);
+  return offer;
+}
+
+}  // namespace cosmati::plan
