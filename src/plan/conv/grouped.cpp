@@ -9,6 +9,7 @@
 #include "src/ops/architecture.h"
 #include "src/plan/conv/choice.h"
 #include "src/plan/conv/dgrad_small_c.h"
+#include "src/plan/conv/filter/grouped_filter.h"
 #include "src/plan/conv/product_choice.h"
 #include "src/plan/conv/sliding.h"
 #include "src/plan/emulated/contents.h"
@@ -76,55 +77,14 @@ Axis axis_of(Problem const& p, int i) {
 }
 
 std::string violation(Problem const& p, Device const& device) {
-  if (std::string sentence = problem_violation(p, device.backend); !sentence.empty()) return sentence;
-  DataType const type = p.w.type;
-  Roles const roles = roles_of(p);
-  if (roles.groups < 2) return "there is one group";
-  if (roles.image.type != type || (type != DataType::f16 && type != DataType::bf16))
-    return fmt::format("both factors must be f16 or bf16, not {} and {}", name_of(roles.image.type),
-                       name_of(type));
-  if (accumulator_type(type, type) != DataType::f32) return "sums must be f32";
-  if (!features_of(device.gpu).async_copy) return device.gpu.name + " has no asynchronous copies";
-  if (std::string sentence = mma_device_violation(type, device.gpu); !sentence.empty()) return sentence;
-  if (device.backend == Backend::emulator &&
-      !emulator::multiplies_convolution(MainLoop::multistage, Multiply::mma, type, type))
-    return fmt::format("the emulator has this kernel for f16, not for {}", name_of(type));
-  for (TensorDescription const* tensor : {&p.x, &p.w, &p.y})
-    if (tensor->layout.size() == 0) return fmt::format("{} has no elements", to_string(*tensor));
-  if (roles.inputs % 4 != 0 || roles.outputs % 4 != 0 || roles.inputs > max_channels ||
-      roles.outputs > max_channels)
-    return fmt::format("groups of {} and {} channels; both must be multiples of 4, and at most {}",
-                       roles.inputs, roles.outputs, max_channels);
-  for (TensorDescription const* tensor : {&roles.image, &roles.result})
-    if (tensor->layout.stride[1] != 1)
-      return fmt::format("{}: its channels are {} elements apart; at present they must be contiguous",
-                         to_string(*tensor), tensor->layout.stride[1]);
+  if (std::string sentence = grouped_violation(p, device); !sentence.empty()) return sentence;
   for (int i : {0, 1}) {
     bool const strided = p.direction == ConvolutionDirection::data && p.stride[i] > 1;
     if (strided && (p.dilation[i] > 1 || p.stride[i] > max_grouped_phases))
       return fmt::format("a data gradient with stride {} and dilation {}; at most {}, without dilation",
                          p.stride[i], p.dilation[i], max_grouped_phases);
   }
-  for (int d : {2, 3}) {
-    Index const stride = roles.image.layout.stride[d];
-    if (stride < 0 || stride * roles.image.extent(d) > max_int / 2)
-      return fmt::format("rows or columns are {} elements apart; offsets within an image must fit in 31 bits",
-                         stride);
-  }
-  if (roles.result.extent(0) * roles.result.extent(2) * roles.result.extent(3) > max_int)
-    return "too many pixels: split the batch";
   return {};
-}
-
-// Returns the bytes that copies of the image may have: 16, 8 or none.
-int unit_of(TensorDescription const& image) {
-  for (int const unit : {16, 8}) {
-    bool whole = image.alignment % unit == 0;
-    for (int d : {0, 2, 3})
-      whole = whole && (image.extent(d) == 1 || image.layout.stride[d] % (unit / 2) == 0);
-    if (whole) return unit;
-  }
-  return 0;
 }
 
 ConvolutionForm form_of(Problem const& p) {
@@ -139,7 +99,7 @@ class ShapeSearch {
         is_emulated_(device.backend == Backend::emulator),
         rows_(axis_of(problem, 0)),
         columns_(axis_of(problem, 1)),
-        unit_(unit_of(roles_.image)) {
+        unit_(grouped_unit(roles_.image)) {
     base_.rows = rows_.axis, base_.columns = columns_.axis;
     base_.inputs = to_int(roles_.inputs), base_.outputs = to_int(roles_.outputs);
     base_.masked = rows_.masked || columns_.masked;
@@ -293,6 +253,51 @@ GroupedArguments arguments_of(Problem const& p, GroupedPlan const& plan, Convolu
 
 }  // namespace
 
+std::string grouped_violation(Problem const& p, Device const& device) {
+  if (std::string sentence = problem_violation(p, device.backend); !sentence.empty()) return sentence;
+  Roles const roles = roles_of(p);
+  DataType const type = roles.image.type,
+                 other = (p.direction == ConvolutionDirection::filter ? p.y : p.w).type;
+  if (roles.groups < 2) return "there is one group";
+  if (other != type || (type != DataType::f16 && type != DataType::bf16))
+    return fmt::format("both factors must be f16 or bf16, not {} and {}", name_of(type), name_of(other));
+  if (accumulator_type(type, type) != DataType::f32) return "sums must be f32";
+  if (!features_of(device.gpu).async_copy) return device.gpu.name + " has no asynchronous copies";
+  if (std::string sentence = mma_device_violation(type, device.gpu); !sentence.empty()) return sentence;
+  if (device.backend == Backend::emulator &&
+      !emulator::multiplies_convolution(MainLoop::multistage, Multiply::mma, type, type))
+    return fmt::format("the emulator has this kernel for f16, not for {}", name_of(type));
+  for (TensorDescription const* tensor : {&p.x, &p.w, &p.y})
+    if (tensor->layout.size() == 0) return fmt::format("{} has no elements", to_string(*tensor));
+  if (roles.inputs % 4 != 0 || roles.outputs % 4 != 0 || roles.inputs > max_channels ||
+      roles.outputs > max_channels)
+    return fmt::format("groups of {} and {} channels; both must be multiples of 4, and at most {}",
+                       roles.inputs, roles.outputs, max_channels);
+  for (TensorDescription const* tensor : {&roles.image, &roles.result})
+    if (tensor->layout.stride[1] != 1)
+      return fmt::format("{}: its channels are {} elements apart; they must be contiguous",
+                         to_string(*tensor), tensor->layout.stride[1]);
+  for (TensorDescription const* tensor : {&roles.image, &roles.result})
+    for (int d : {2, 3})
+      if (Index const stride = tensor->layout.stride[d];
+          stride < 0 || stride * tensor->extent(d) > max_int / 2)
+        return fmt::format(
+            "rows or columns are {} elements apart; offsets within an image must fit in 31 bits", stride);
+  if (roles.result.extent(0) * roles.result.extent(2) * roles.result.extent(3) > max_int / 2)
+    return "too many pixels: split the batch";
+  return {};
+}
+
+int grouped_unit(TensorDescription const& image) {
+  for (int const unit : {16, 8}) {
+    bool whole = image.alignment % unit == 0;
+    for (int d : {0, 2, 3})
+      whole = whole && (image.extent(d) == 1 || image.layout.stride[d] % (unit / 2) == 0);
+    if (whole) return unit;
+  }
+  return 0;
+}
+
 GroupedPlan grouped_plan(Problem const& problem, Device const& device) {
   GroupedPlan plan;
   plan.refusal = violation(problem, device);
@@ -351,10 +356,7 @@ Offer<Problem> grouped(Problem const& problem, Device const& device, PlanOptions
   Offer<Problem> offer;
   offer.refusal = options.policy.refusal();
   if (!offer.refusal.empty()) return offer;
-  if (problem.direction == ConvolutionDirection::filter) {
-    offer.refusal = "computes no filter gradients";
-    return offer;
-  }
+  if (problem.direction == ConvolutionDirection::filter) return grouped_filter(problem, device);
   GroupedPlan const plan = grouped_plan(problem, device);
   offer.refusal = plan.refusal;
   if (!offer.refusal.empty()) return offer;

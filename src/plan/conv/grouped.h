@@ -16,6 +16,11 @@ struct GroupedPlan {
 // The shape that is predicted to be fastest, for a forward convolution or a data gradient.
 GroupedPlan grouped_plan(ConvolutionProblem const& problem, Device const& device);
 
+// Why no grouped kernel, in any direction, supports the problem; empty if there is no reason.
+std::string grouped_violation(ConvolutionProblem const& problem, Device const& device);
+// Returns the bytes that copies of an image may have: 16, 8 or none.
+int grouped_unit(TensorDescription const& image);
+
 struct GroupedTraits {
   GroupedShape shape;
   bool fixed = true;  // the shape is a compile-time constant; otherwise the arguments contain it

@@ -8,6 +8,7 @@
 #include "src/plan/conv/fft/fft_program.h"
 #include "src/plan/conv/filter/depthwise_filter.h"
 #include "src/plan/conv/filter/filter_copy.h"
+#include "src/plan/conv/filter/grouped_filter.h"
 #include "src/plan/conv/filter/wgrad_direct.h"
 #include "src/plan/conv/filter/wgrad_taps.h"
 #include "src/plan/conv/grouped.h"
@@ -34,7 +35,7 @@ program::Program program_of(Plan<Problem> const& plan) {
     case ConvolutionAlgorithm::depthwise_rows:
       return filter ? depthwise_rows_filter_program(plan) : depthwise_rows_program(plan);
     case ConvolutionAlgorithm::dgrad_small_c: return dgrad_small_c_program(plan);
-    case ConvolutionAlgorithm::grouped: return grouped_program(plan);
+    case ConvolutionAlgorithm::grouped: return filter ? grouped_filter_program(plan) : grouped_program(plan);
     case ConvolutionAlgorithm::wgrad_taps: return wgrad_taps_program(plan);
     case ConvolutionAlgorithm::winograd:
       return filter ? winograd_filter_program(plan) : winograd_program(plan);

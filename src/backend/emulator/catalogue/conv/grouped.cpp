@@ -1,8 +1,10 @@
-// The emulator's grouped convolution on tensor cores, which reads its shape from the arguments.
+// The emulator's grouped convolutions on tensor cores, which read their shapes from the arguments.
 #include "cosmati/conv/grouped.h"
+#include "cosmati/conv/grouped_filter.h"
 
 #include "src/backend/emulator/catalogue/conv/convolution_catalogue.h"
 #include "src/backend/emulator/catalogue/kernels.h"
+#include "src/plan/conv/filter/grouped_filter.h"
 #include "src/plan/conv/grouped.h"
 
 namespace cosmati::emulator {
@@ -14,6 +16,15 @@ void add_grouped(KernelTable& table) {
   add_kernel<&grouped_kernel<Traits>, typename Traits::Params>(
       table, "grouped_kernel",
       plan::GroupedTraits{shape, false, DataType::f16, types.epilogue, types.destination}.print());
+  constexpr GroupedFilterShape filter_shape = plan::emulated_grouped_filter_shape();
+  using FilterTraits =
+      GroupedFilterTraits<filter_shape, false, f16, ConvolutionHostEpilogue, ConvolutionHostDestination>;
+  std::string const filter =
+      plan::GroupedFilterTraits{filter_shape, false, DataType::f16, types.epilogue, types.destination}.print();
+  add_kernel<&grouped_filter_kernel<FilterTraits>, typename FilterTraits::Params>(
+      table, "grouped_filter_kernel", filter);
+  add_kernel<&grouped_filter_sum_kernel<FilterTraits>, typename FilterTraits::Params>(
+      table, "grouped_filter_sum_kernel", filter);
 }
 
 }  // namespace cosmati::emulator

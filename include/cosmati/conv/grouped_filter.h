@@ -1,0 +1,260 @@
+// Filter gradients with groups of few channels, on tensor cores, for 16-bit types whose channels are
+// contiguous: dw[k, c, r, s] = sum over n, p, q of dy[n, p, q, k] * x[n, h, w, c]. A block keeps tiles of x,
+// with their halo, and of dy in shared memory. The rows of an mma are eight channels of x for two taps, its
+// columns eight channels of dy, and its depth 16 outputs. Where an octet has two groups, half of the sums mix
+// groups and are not stored. A second kernel adds the sums of the blocks in a fixed order.
+#pragma once
+#include "cosmati/arch/convert.h"
+#include "cosmati/arch/matrix.h"
+#include "cosmati/arch/memory.h"
+#include "cosmati/arch/thread.h"
+#include "cosmati/conv/conv_destination.h"
+#include "cosmati/conv/grouped_filter_arguments.h"
+#include "cosmati/gemm/epilogue.h"
+
+namespace cosmati {
+
+// `fixed`: shape_ is the shape of the launch; otherwise only its numbers of warps and fragments apply.
+template <GroupedFilterShape shape_, bool fixed_, class Element_, class Epilogue_, class Destination_>
+struct GroupedFilterTraits {
+  using Element = Element_;
+  using Epilogue = Epilogue_;
+  using Destination = Destination_;
+  using Params = GroupedFilterParameters<typename Epilogue::Arguments, typename Destination::Arguments>;
+  static constexpr bool fixed = fixed_;
+  static constexpr int threads = shape_.threads(), blocks = shape_.blocks, fragments = shape_.fragments;
+  static constexpr int tap_pairs = fixed ? shape_.tap_pairs() : unfixed_grouped_tap_pairs;
+  static_assert(sizeof(Element) == 2, "ldmatrix transposes elements of 16 bits");
+  COSMATI_DEVICE static GroupedFilterShape shape(Params const& params) {
+    if constexpr (fixed) return shape_;
+    return params.shape;
+  }
+  // shape.shared_bytes() in total.
+  struct alignas(16) SharedStorage {
+    COSMATI_DEVICE unsigned char* zeros() { return reinterpret_cast<unsigned char*>(this); }
+    COSMATI_DEVICE unsigned char* image() { return zeros() + 16; }
+    COSMATI_DEVICE unsigned char* gradient(GroupedFilterShape const& of) { return zeros() + of.gradient_at(); }
+  };
+  static constexpr int sum_results = 32;  // of a block of the second kernel
+};
+
+template <class Traits>
+struct GroupedFilter {
+  using Element = typename Traits::Element;
+  using Sums = float[Traits::tap_pairs][Traits::fragments][4];
+
+  typename Traits::Params const& params;
+  GroupedFilterShape const shape;
+  unsigned char *zeros, *image, *gradient;
+  int first_group;
+
+  struct Tile {
+    int image, row, column;  // of the first output
+  };
+  COSMATI_DEVICE Tile tile(int number) const {
+    int const down = params.tiles_across.quotient(number), images = params.tiles_down.quotient(down);
+    return {images * shape.images, (down - images * params.tiles_down.divisor) * shape.down,
+            (number - down * params.tiles_across.divisor) * shape.across};
+  }
+
+  // Copies `rows` x `columns` pixels of each image, `channels` of each; positions outside are zero.
+  struct Pixels {
+    Element const* from;
+    Index of_image;
+    int of_row, of_column;    // elements
+    int height, width;        // of the tensor
+    int image, row, column;   // the first pixel
+    int rows, columns;        // of a tile
+    int channels, first_channel, all_channels;
+  };
+  COSMATI_DEVICE void load(unsigned char* to, int pitch, Pixels const& all) const {
+    int const pieces = all.channels / 8;
+    COSMATI_NO_UNROLL
+    for (int item = arch::thread(); item < shape.images * all.rows * all.columns * pieces;
+         item += Traits::threads) {
+      int const at = item / pieces, piece = item - at * pieces, line = at / all.columns, n = line / all.rows;
+      int const row = all.row + line - n * all.rows, column = all.column + at - line * all.columns,
+                channel = all.first_channel + piece * 8;
+      bool const exists = all.image + n < params.images &&
+                          static_cast<unsigned>(row) < static_cast<unsigned>(all.height) &&
+                          static_cast<unsigned>(column) < static_cast<unsigned>(all.width) &&
+                          channel < all.all_channels;
+      Index const offset =
+          exists ? (all.image + n) * all.of_image + row * all.of_row + column * all.of_column + channel : 0;
+      arch::copy_async<16>(to + at * pitch + piece * 16, all.from + offset, exists ? 16 : 0);
+    }
+  }
+  COSMATI_DEVICE void load(Tile const& at) const {
+    load(image, shape.image_pitch(),
+         {arch::as_global(static_cast<Element const*>(params.image)), params.image_stride, params.image_row,
+          params.image_column, params.image_rows, params.image_columns, at.image,
+          params.top + at.row * shape.rows.step, params.left + at.column * shape.columns.step,
+          shape.halo_rows(), shape.halo_columns(), shape.groups * shape.inputs, first_group * shape.inputs,
+          params.groups * shape.inputs});
+    load(gradient, shape.gradient_pitch(),
+         {arch::as_global(static_cast<Element const*>(params.gradient)), params.gradient_image,
+          params.gradient_row, params.gradient_column, params.outputs_down, params.outputs_across, at.image,
+          at.row, at.column, shape.down, shape.across, shape.groups * shape.outputs,
+          first_group * shape.outputs, params.groups * shape.outputs});
+  }
+
+  // The octet of x and the first octet of dy of a work.
+  struct Octets {
+    int image, gradient;
+  };
+  COSMATI_DEVICE Octets octets(int work) const {
+    int const of_image = shape.octets_of_groups() / Traits::fragments, octet = work / of_image;
+    return {octet, shape.first_octet(octet) + (work - octet * of_image) * Traits::fragments};
+  }
+
+  // Adds the products of a tile: those of every share-th pass. Outputs that do not exist multiply zeros, even
+  // where x exists.
+  COSMATI_DEVICE void multiply(Tile const& at, int work, int first_pass, Sums& sum) const {
+    int const lane = arch::thread() % 32;
+    Octets const octet = octets(work);
+    COSMATI_NO_UNROLL
+    for (int first = first_pass * GroupedFilterShape::pass_pixels; first < shape.pixels();
+         first += shape.share() * GroupedFilterShape::pass_pixels) {
+      unsigned b[Traits::fragments][4];  // matrices of 8 outputs each
+      bool const has_output = window(at, first + lane) >= 0;
+      COSMATI_UNROLL
+      for (int f = 0; f < Traits::fragments; ++f)
+        arch::load_matrices<true>(b[f], has_output ? gradient + (first + lane) * shape.gradient_pitch() +
+                                                         (octet.gradient + f) * 16
+                                                   : zeros);
+      COSMATI_UNROLL
+      for (int half = 0; half < 2; ++half) {
+        // Matrices: (outputs 0 to 7, first tap), (0 to 7, second tap), (8 to 15, first), (8 to 15, second).
+        int const start = window(at, first + half * 16 + lane / 16 * 8 + lane % 8);
+        COSMATI_UNROLL
+        for (int pair = 0; pair < Traits::tap_pairs; ++pair) {
+          if (pair >= shape.tap_pairs()) continue;
+          int const offset = lane / 8 % 2 != 0 && pair * 2 + 1 < shape.taps() ? tap_offset(pair * 2 + 1)
+                                                                              : tap_offset(pair * 2);
+          unsigned a[4];
+          arch::load_matrices<true>(a, start >= 0 ? image + start + offset + octet.image * 16 : zeros);
+          COSMATI_UNROLL
+          for (int f = 0; f < Traits::fragments; ++f) {
+            unsigned const both[2] = {b[f][half * 2], b[f][half * 2 + 1]};
+            arch::multiply_matrices<Element, Element>(sum[pair][f], a, both);
+          }
+        }
+      }
+    }
+  }
+
+  // Stores the sums of a block's part; `part` is that of a warp.
+  COSMATI_DEVICE void store(int work, int part, Sums const& sum) const {
+    int const lane = arch::thread() % 32;
+    Octets const octet = octets(work);
+    int const of_block = octet.image * 8 + lane / 4, group = of_block / shape.inputs,
+              channel = of_block - group * shape.inputs;
+    float* const to = arch::as_global(params.partials) + Index{part} * params.weights;
+    COSMATI_UNROLL
+    for (int pair = 0; pair < Traits::tap_pairs; ++pair) {
+      COSMATI_UNROLL
+      for (int f = 0; f < Traits::fragments; ++f) {
+        COSMATI_UNROLL
+        for (int i = 0; i < 4; ++i) {
+          int const tap = pair * 2 + i / 2, filter = (octet.gradient + f) * 8 + lane % 4 * 2 + i % 2;
+          if (tap >= shape.taps() || filter / shape.outputs != group || first_group + group >= params.groups)
+            continue;
+          to[((first_group * shape.outputs + filter) * shape.taps() + tap) * shape.inputs + channel] =
+              sum[pair][f][i];
+        }
+      }
+    }
+  }
+
+ private:
+  // The first byte of an output's window; negative if there is no such output.
+  COSMATI_DEVICE int window(Tile const& at, int pixel) const {
+    int const line = pixel / shape.across, n = line / shape.down, row = line - n * shape.down,
+              column = pixel - line * shape.across;
+    bool const exists = pixel < shape.pixels() && at.image + n < params.images &&
+                        at.row + row < params.outputs_down && at.column + column < params.outputs_across;
+    int const first = (n * shape.halo_rows() + row * shape.rows.step) * shape.halo_columns() +
+                      column * shape.columns.step;
+    return exists ? first * shape.image_pitch() : -1;
+  }
+  COSMATI_DEVICE int tap_offset(int tap) const {
+    int const row = tap / shape.columns.taps, column = tap - row * shape.columns.taps;
+    return (row * shape.rows.dilation * shape.halo_columns() + column * shape.columns.dilation) *
+           shape.image_pitch();
+  }
+};
+
+// Grid: parts of the groups times parts of the tiles. Dynamic shared memory: SharedStorage.
+template <class Traits>
+COSMATI_KERNEL(Traits::threads, Traits::blocks)
+grouped_filter_kernel(COSMATI_PARAMETER typename Traits::Params params) {
+  using Block = GroupedFilter<Traits>;
+  GroupedFilterShape const shape = Traits::shape(params);
+  auto& shared = arch::shared_storage<typename Traits::SharedStorage>();
+  int const part = params.group_parts.quotient(arch::block_x());
+  Block const block{params, shape, shared.zeros(), shared.image(), shared.gradient(shape),
+                    (arch::block_x() - part * params.group_parts.divisor) * shape.groups};
+  int const warp = arch::uniform(arch::thread() / 32), share = warp / shape.works(),
+            work = warp - share * shape.works();
+  if (arch::thread() < 4) arch::store(shared.zeros() + arch::thread() * 4, 0u);
+  typename Block::Sums sum = {};
+  COSMATI_NO_UNROLL
+  for (int number = part; number < params.tiles; number += params.parts) {
+    auto const tile = block.tile(number);
+    arch::block_barrier();
+    block.load(tile);
+    arch::commit_copies();
+    arch::wait_copies<0>();
+    arch::block_barrier();
+    if (share < shape.share()) block.multiply(tile, work, share, sum);
+  }
+  if (share < shape.share()) block.store(work, part * shape.share() + share, sum);
+}
+
+// Adds the parts: a block computes sum_results results. Grid: ceil(weights / sum_results).
+template <class Traits>
+COSMATI_KERNEL(Traits::threads, 4)
+grouped_filter_sum_kernel(COSMATI_PARAMETER typename Traits::Params params) {
+  using Real = typename Traits::Epilogue::Real;
+  constexpr int results = Traits::sum_results, slices = Traits::threads / results, together = 4;
+  struct Storage {
+    float sum[slices][results];
+  };
+  GroupedFilterShape const shape = Traits::shape(params);
+  auto& shared = arch::shared_storage<Storage>();
+  int const lane = arch::thread() % results, slice = arch::thread() / results,
+            index = arch::block_x() * results + lane;
+  float sum = 0;
+  if (index < params.weights) {
+    float const* const from = arch::as_global(params.partials) + index;
+    for (int first = slice; first < params.sums; first += slices * together) {
+      float value[together];
+      COSMATI_UNROLL
+      for (int i = 0; i < together; ++i) {
+        int const at = first + i * slices;
+        value[i] = at < params.sums ? from[Index{at} * params.weights] : 0;
+      }
+      COSMATI_UNROLL
+      for (int i = 0; i < together; ++i) sum += value[i];
+    }
+  }
+  shared.sum[slice][lane] = sum;
+  arch::block_barrier();
+  if (slice > 0 || index >= params.weights) return;
+  COSMATI_UNROLL
+  for (int i = 1; i < slices; ++i) sum += shared.sum[i][lane];
+  int const above = index / shape.inputs, channel = index - above * shape.inputs, all = above / shape.taps(),
+            tap = above - all * shape.taps(), row = tap / shape.columns.taps,
+            column = tap - row * shape.columns.taps;
+  int const group = all / shape.outputs, filter = all - group * shape.outputs;
+  int const number = channel * params.channel_number + row * params.tap_row_number +
+                     column * params.tap_column_number;
+  int const m = params.swapped ? number : filter, n = params.swapped ? filter : number;
+  Real value[1] = {arch::number_cast<Real>(sum)};
+  typename Traits::Epilogue::Tile const epilogue(params.epilogue, group, m, n);
+  Traits::Epilogue::apply(epilogue, 0, 0, 1, value);
+  typename Traits::Destination::Tile const d(params.d, group, m, n);
+  d.store(0, 0, 1, value);
+}
+
+}  // namespace cosmati
