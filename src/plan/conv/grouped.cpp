@@ -120,7 +120,7 @@ class ShapeSearch {
     }
     int const fragments_of_group = (base_.outputs + 7) / 8;
     for (int const fragments : {1, 2, 4}) {
-      if (fragments_of_group % fragments != 0 || (is_emulated_ && fragments > 1)) continue;
+      if (fragments_of_group % fragments != 0) continue;
       Index groups = std::min<Index>(max_channels / std::max(base_.inputs, base_.outputs), roles_.groups);
       if (is_emulated_)
         groups = std::min<Index>(groups, std::max(1, unfixed_grouped_works * 2 / fragments_of_group));
@@ -328,7 +328,7 @@ program::Program grouped_program(Plan<Problem> const& plan) {
   with_parts(plan, [&]<class Epilogue, class Destination>(Epilogue, Destination) {
     using Parameters = GroupedParameters<Epilogue, Destination>;
     KernelTypes const host = emulated_types(DataType::f32);
-    GroupedTraits const traits{fixed ? shape : emulated_grouped_shape(), fixed, plan.problem.w.type,
+    GroupedTraits const traits{fixed ? shape : emulated_grouped_shape(shape.fragments), fixed, plan.problem.w.type,
                                fixed ? epilogue_text(form) : host.epilogue,
                                fixed ? destination_text(form.d) : host.destination};
     std::size_t const kernel =

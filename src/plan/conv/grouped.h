@@ -28,10 +28,10 @@ struct GroupedTraits {
   std::string epilogue, destination;
   std::string print() const;
 };
-// The emulator's kernel, whose shape is in the arguments.
-constexpr GroupedShape emulated_grouped_shape() {
+// The emulator's kernels, whose shape is in the arguments: one per number of fragments.
+constexpr GroupedShape emulated_grouped_shape(int fragments) {
   GroupedShape shape;
-  shape.warps = unfixed_grouped_warps;
+  shape.warps = unfixed_grouped_warps, shape.fragments = fragments;
   return shape;
 }
 program::Program grouped_program(Plan<ConvolutionProblem> const& plan);

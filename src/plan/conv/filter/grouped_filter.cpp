@@ -50,7 +50,7 @@ class ShapeSearch {
     for (int const fragments : {1, 2, 4}) {
       GroupedFilterShape shape = base_;
       shape.fragments = fragments;
-      if (shape.octets_of_groups() % fragments != 0 || (is_emulated_ && fragments > 1)) continue;
+      if (shape.octets_of_groups() % fragments != 0) continue;
       for (int groups = 64 / std::max(shape.inputs, shape.outputs); groups > 0; groups /= 2) {
         shape.groups = groups;
         bool const octets = groups * shape.inputs % 8 == 0 && groups * shape.outputs % 8 == 0;
@@ -208,7 +208,7 @@ program::Program grouped_filter_program(Plan<Problem> const& plan) {
   with_parts(plan, [&]<class Epilogue, class Destination>(Epilogue, Destination) {
     using Parameters = GroupedFilterParameters<Epilogue, Destination>;
     KernelTypes const host = emulated_types(DataType::f32);
-    GroupedFilterTraits const traits{fixed ? shape : emulated_grouped_filter_shape(), fixed,
+    GroupedFilterTraits const traits{fixed ? shape : emulated_grouped_filter_shape(shape.fragments), fixed,
                                      plan.problem.x.type, fixed ? epilogue_text(form) : host.epilogue,
                                      fixed ? destination_text(form.d) : host.destination};
     program::KernelSpec kernel{.headers = {"conv/grouped_filter.h"},

@@ -25,8 +25,12 @@ struct GroupedFilterTraits {
   std::string epilogue, destination;
   std::string print() const;
 };
-// The emulator's kernel, whose shape is in the arguments.
-constexpr GroupedFilterShape emulated_grouped_filter_shape() { return {}; }
+// The emulator's kernels, whose shape is in the arguments: one per number of fragments.
+constexpr GroupedFilterShape emulated_grouped_filter_shape(int fragments) {
+  GroupedFilterShape shape;
+  shape.fragments = fragments;
+  return shape;
+}
 program::Program grouped_filter_program(Plan<ConvolutionProblem> const& plan);
 
 Offer<ConvolutionProblem> grouped_filter(ConvolutionProblem const& problem, Device const& device);

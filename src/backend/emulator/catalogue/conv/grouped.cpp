@@ -8,15 +8,17 @@
 #include "src/plan/conv/grouped.h"
 
 namespace cosmati::emulator {
+namespace {
 
-void add_grouped(KernelTable& table) {
-  constexpr GroupedShape shape = plan::emulated_grouped_shape();
-  using Traits = GroupedTraits<shape, false, f16, ConvolutionHostEpilogue, ConvolutionHostDestination>;
+template <int fragments>
+void add_for(KernelTable& table) {
   plan::KernelTypes const types = plan::emulated_types(DataType::f32);
+  constexpr GroupedShape shape = plan::emulated_grouped_shape(fragments);
+  using Traits = GroupedTraits<shape, false, f16, ConvolutionHostEpilogue, ConvolutionHostDestination>;
   add_kernel<&grouped_kernel<Traits>, typename Traits::Params>(
       table, "grouped_kernel",
       plan::GroupedTraits{shape, false, DataType::f16, types.epilogue, types.destination}.print());
-  constexpr GroupedFilterShape filter_shape = plan::emulated_grouped_filter_shape();
+  constexpr GroupedFilterShape filter_shape = plan::emulated_grouped_filter_shape(fragments);
   using FilterTraits =
       GroupedFilterTraits<filter_shape, false, f16, ConvolutionHostEpilogue, ConvolutionHostDestination>;
   std::string const filter =
@@ -26,5 +28,9 @@ void add_grouped(KernelTable& table) {
   add_kernel<&grouped_filter_sum_kernel<FilterTraits>, typename FilterTraits::Params>(
       table, "grouped_filter_sum_kernel", filter);
 }
+
+}  // namespace
+
+void add_grouped(KernelTable& table) { add_for<1>(table), add_for<2>(table), add_for<4>(table); }
 
 }  // namespace cosmati::emulator
