@@ -32,11 +32,17 @@ struct GroupedTraits {
     if constexpr (fixed) return shape_;
     return window.shape;
   }
-  // The windows, then the sums of a pass as (pixel, channel); shape.shared_bytes() in total.
+  static constexpr int rows_together = fixed ? shape_.rows_together() : 2;
+  // Zeros, the windows, the sums of a pass as (pixel, channel), and the outputs; shape.shared_bytes() in total.
   struct alignas(16) SharedStorage {
-    COSMATI_DEVICE unsigned char* image() { return reinterpret_cast<unsigned char*>(this); }
+    unsigned zero[4];
+    COSMATI_DEVICE unsigned char const* zeros() { return reinterpret_cast<unsigned char const*>(zero); }
+    COSMATI_DEVICE unsigned char* image() { return reinterpret_cast<unsigned char*>(this) + sizeof(zero); }
     COSMATI_DEVICE float* staged(GroupedShape const& of) {
       return reinterpret_cast<float*>(image() + of.image_bytes());
+    }
+    COSMATI_DEVICE GroupedPixel* pixels(GroupedShape const& of) {
+      return reinterpret_cast<GroupedPixel*>(image() + of.image_bytes() + of.staged_bytes());
     }
   };
 };
@@ -96,50 +102,73 @@ struct Grouped {
     }
   }
 
-  // Copies the windows; positions outside the image are zero.
+  // Copies the windows; positions outside the image are zero. Each thread copies the same piece of every pixel.
   COSMATI_DEVICE void load_image(unsigned char* to) const {
-    auto const* const from = arch::as_global(static_cast<Element const*>(window.image));
     int const of_piece = shape.copied_bytes() / 2, pieces = shape.line_bytes() / shape.copied_bytes();
+    int const pixels_together = Traits::threads / pieces, slot = arch::thread() / pieces,
+              piece = arch::thread() - slot * pieces;
     int const top = rows.origin + first_row * shape.rows.step,
-              left = columns.origin + first_column * shape.columns.step;
+              left = columns.origin + first_column * shape.columns.step,
+              channel = first_group * shape.inputs + piece * of_piece;
+    if (slot >= pixels_together) return;
+    auto const* const from = arch::as_global(static_cast<Element const*>(window.image)) +
+                             first_image * window.image_stride + channel;
+    unsigned char* const piece_to = to + piece * shape.copied_bytes();
     COSMATI_NO_UNROLL
-    for (int item = arch::thread(); item < shape.halo() * pieces; item += Traits::threads) {
-      int const at = item / pieces, piece = item - at * pieces, line = at / shape.halo_columns();
-      int const n = line / shape.halo_rows();
-      int const row = top + line - n * shape.halo_rows(),
-                column = left + at - line * shape.halo_columns(),
-                channel = first_group * shape.inputs + piece * of_piece;
+    for (int at = slot; at < shape.halo(); at += pixels_together) {
+      int const line = at / shape.halo_columns(), n = line / shape.halo_rows();
+      int const row = top + line - n * shape.halo_rows(), column = left + at - line * shape.halo_columns();
       bool const exists = first_image + n < window.images &&
                           static_cast<unsigned>(row) < static_cast<unsigned>(window.image_rows) &&
                           static_cast<unsigned>(column) < static_cast<unsigned>(window.image_columns) &&
                           channel < window.image_channels;
-      Index const offset = exists ? (first_image + n) * window.image_stride + row * window.image_row +
-                                        column * window.image_column + channel
-                                  : 0;
-      unsigned char* const piece_to = to + at * shape.pitch() + piece * shape.copied_bytes();
+      int const of_image = row * window.image_row + column * window.image_column;
+      Element const* const pixel = from + (shape.images > 1 ? n * window.image_stride : 0) + of_image;
+      void const* const source = exists ? pixel : window.image;
       if (shape.copied_bytes() == 16)
-        arch::copy_async<16>(piece_to, from + offset, exists ? 16 : 0);
+        arch::copy_async<16>(piece_to + at * shape.pitch(), source, exists ? 16 : 0);
       else
-        arch::copy_async<8>(piece_to, from + offset, exists ? 8 : 0);
+        arch::copy_async<8>(piece_to + at * shape.pitch(), source, exists ? 8 : 0);
     }
   }
 
-  // Multiplies the outputs of a pass, and writes the sums to `staged`.
-  COSMATI_DEVICE void multiply(unsigned char const* image, Filters const& filters, int pass,
-                               float* staged) const {
+  // Finds the outputs of the tile.
+  COSMATI_DEVICE void find_pixels(GroupedPixel* pixels) const {
+    COSMATI_NO_UNROLL
+    for (int i = arch::thread(); i < shape.passes() * GroupedShape::pass_pixels; i += Traits::threads) {
+      int const at = i < shape.pixels() ? i : shape.pixels() - 1, line = at / shape.across;
+      int const n = line / shape.down, row = line - n * shape.down, column = at - line * shape.across;
+      bool const exists = i < shape.pixels() && first_image + n < window.images &&
+                          first_row + row < rows.outputs && first_column + column < columns.outputs;
+      int const start = ((n * shape.halo_rows() + row * shape.rows.step) * shape.halo_columns() +
+                         column * shape.columns.step) *
+                        shape.pitch();
+      int const m = (first_image + n) * window.number_image +
+                    ((first_row + row) * window.rows.count.divisor + phase_row) * window.number_row +
+                    ((first_column + column) * window.columns.count.divisor + phase_column) *
+                        window.number_column;
+      pixels[i] = {start, exists ? m : -1};
+    }
+  }
+
+  // Multiplies the outputs of a pass, and writes the sums to `staged`. `zeros` is a quad of zeros.
+  COSMATI_DEVICE void multiply(unsigned char const* image, Filters const& filters, GroupedPixel const* pixels,
+                               float* staged, unsigned char const* zeros) const {
+    constexpr int together = Traits::rows_together;
     int const lane = arch::thread() % 32, fragments = shape.works() / shape.groups;
-    COSMATI_UNROLL
-    for (int w = 0; w < Traits::works; ++w) {
-      int const item = warp() + w * (Traits::threads / 32), work = work_of(w);
-      if (w >= shape.works_of_warp() || item >= shape.works() * shape.share()) continue;
-      int const group = work / fragments;
-      COSMATI_NO_UNROLL
-      for (int r = item / shape.works(); r < GroupedShape::pass_rows; r += shape.share()) {
-        int const first = pass * GroupedShape::pass_pixels + r * 16 + lane / 4;
-        if (first - lane / 4 >= shape.pixels()) break;
-        unsigned char const* const from[2] = {image + start(first) + group * shape.inputs * 2,
-                                              image + start(first + 8) + group * shape.inputs * 2};
-        float sum[Traits::fragments][4] = {};
+    COSMATI_NO_UNROLL
+    for (int r = warp() / shape.works(); r < GroupedShape::pass_rows; r += shape.share() * together) {
+      int const pixel = r * 16 + lane / 4, next = shape.share() * 16;
+      int start[together][2];
+      COSMATI_UNROLL
+      for (int i = 0; i < together * 2; ++i)
+        start[i / 2][i % 2] = pixels[pixel + i / 2 * next + i % 2 * 8].start;
+      COSMATI_UNROLL
+      for (int w = 0; w < Traits::works; ++w) {
+        if (w >= shape.works_of_warp() || !has_work(w)) continue;
+        int const work = work_of(w), group = work / fragments;
+        unsigned char const* const of_group = image + group * shape.inputs * 2;
+        float sum[together][Traits::fragments][4] = {};
         COSMATI_UNROLL
         for (int step = 0; step < Traits::steps; ++step) {
           if (step >= shape.steps()) continue;
@@ -148,53 +177,54 @@ struct Grouped {
                               at.column * shape.columns.dilation) *
                                  shape.pitch() +
                              at.channel * 2;
-          bool const whole = !shape.masked && (step + 1) * 4 <= shape.taps() * shape.quads();
-          bool const exists = whole || at.exists;
-          Quad const low = arch::load<Quad>(from[0] + (exists ? offset : 0)),
-                     high = arch::load<Quad>(from[1] + (exists ? offset : 0));
-          unsigned const a[4] = {exists ? low[0] : 0, exists ? high[0] : 0, exists ? low[1] : 0,
-                                 exists ? high[1] : 0};
+          bool const exists = (!shape.masked && (step + 1) * 4 <= shape.taps() * shape.quads()) || at.exists;
           COSMATI_UNROLL
-          for (int f = 0; f < Traits::fragments; ++f) {
-            unsigned const b[2] = {filters[w][f][step][0], filters[w][f][step][1]};
-            arch::multiply_matrices<Element, Element>(sum[f], a, b);
+          for (int i = 0; i < together; ++i) {
+            Quad const low = arch::load<Quad>(exists ? of_group + offset + start[i][0] : zeros),
+                       high = arch::load<Quad>(exists ? of_group + offset + start[i][1] : zeros);
+            unsigned const a[4] = {low[0], high[0], low[1], high[1]};
+            COSMATI_UNROLL
+            for (int f = 0; f < Traits::fragments; ++f) {
+              unsigned const b[2] = {filters[w][f][step][0], filters[w][f][step][1]};
+              arch::multiply_matrices<Element, Element>(sum[i][f], a, b);
+            }
           }
         }
         COSMATI_UNROLL
         for (int f = 0; f < Traits::fragments; ++f) {
           int const output = (work - group * fragments) * Traits::fragments * 8 + f * 8 + lane % 4 * 2;
           if (output >= shape.outputs) continue;  // outputs are even
-          float* const to = staged + (r * 16 + lane / 4) * shape.staged_pitch() + group * shape.outputs + output;
-          arch::store(to, Vector<float, 2>{{sum[f][0], sum[f][1]}});
-          arch::store(to + 8 * shape.staged_pitch(), Vector<float, 2>{{sum[f][2], sum[f][3]}});
+          float* const to = staged + pixel * shape.staged_pitch() + group * shape.outputs + output;
+          COSMATI_UNROLL
+          for (int i = 0; i < together; ++i) {
+            float* const row = to + i * next * shape.staged_pitch();
+            arch::store(row, Vector<float, 2>{{sum[i][f][0], sum[i][f][1]}});
+            arch::store(row + 8 * shape.staged_pitch(), Vector<float, 2>{{sum[i][f][2], sum[i][f][3]}});
+          }
         }
       }
     }
   }
 
   // Stores the results of a pass; adjacent threads have adjacent channels.
-  COSMATI_DEVICE void store(typename Traits::Params const& params, int pass, float const* staged) const {
+  COSMATI_DEVICE void store(typename Traits::Params const& params, GroupedPixel const* pixels,
+                            float const* staged) const {
     using Real = typename Traits::Epilogue::Real;
     int const run = shape.run(), runs = shape.channels() / run;
     COSMATI_NO_UNROLL
     for (int item = arch::thread(); item < GroupedShape::pass_pixels * runs; item += Traits::threads) {
-      int const at = item / runs, channel = (item - at * runs) * run;
-      int const pixel = pass * GroupedShape::pass_pixels + at, line = pixel / shape.across;
-      int const n = line / shape.down, group = channel / shape.outputs;
-      int const row = first_row + line - n * shape.down,
-                column = first_column + pixel - line * shape.across;
-      if (pixel >= shape.pixels() || first_image + n >= window.images || row >= rows.outputs ||
-          column >= columns.outputs || first_group + group >= window.groups)
-        continue;
+      int const at = item / runs, channel = (item - at * runs) * run, group = channel / shape.outputs;
+      int const m = pixels[at].m, output = channel - group * shape.outputs;
+      if (m < 0 || first_group + group >= window.groups) continue;
       float const* const from = staged + at * shape.staged_pitch() + channel;
       Real value[Traits::run];
       COSMATI_UNROLL
-      for (int c = 0; c < Traits::run; ++c)
-        value[c] = c < run ? arch::number_cast<Real>(from[c]) : Real{};
-      int const m = (first_image + n) * window.number_image +
-                    (row * window.rows.count.divisor + phase_row) * window.number_row +
-                    (column * window.columns.count.divisor + phase_column) * window.number_column;
-      int const output = channel - group * shape.outputs;
+      for (int c = 0; c < Traits::run; c += 4) {
+        if (c >= run) continue;
+        auto const four = arch::load<Vector<float, 4>>(from + c);
+        COSMATI_UNROLL
+        for (int e = 0; e < 4; ++e) value[c + e] = arch::number_cast<Real>(four[e]);
+      }
       typename Traits::Epilogue::Tile const epilogue(params.epilogue, first_group + group, m, output);
       Traits::Epilogue::apply(epilogue, 0, 0, run, value);
       typename Traits::Destination::Tile const d(params.d, first_group + group, m, output);
@@ -206,13 +236,8 @@ struct Grouped {
   COSMATI_DEVICE int work_of(int w) const {
     return (warp() + w * (Traits::threads / 32)) % shape.works();
   }
-  // The first position in shared memory of an output's window, in bytes.
-  COSMATI_DEVICE int start(int pixel) const {
-    int const at = pixel < shape.pixels() ? pixel : shape.pixels() - 1, line = at / shape.across;
-    int const n = line / shape.down, row = line - n * shape.down, column = at - line * shape.across;
-    return ((n * shape.halo_rows() + row * shape.rows.step) * shape.halo_columns() +
-            column * shape.columns.step) *
-           shape.pitch();
+  COSMATI_DEVICE bool has_work(int w) const {
+    return warp() + w * (Traits::threads / 32) < shape.works() * shape.share();
   }
   COSMATI_DEVICE Quad load_quad(Element const* from, bool exists) const {
     Quad quad;
@@ -261,14 +286,17 @@ grouped_kernel(COSMATI_PARAMETER typename Traits::Params params) {
   if (block.first_row >= block.rows.outputs || block.first_column >= block.columns.outputs) return;
   block.load_image(shared.image());
   arch::commit_copies();
+  block.find_pixels(shared.pixels(shape));
+  if (arch::thread() < 4) shared.zero[arch::thread()] = 0;
   typename Block::Filters filters;
   block.load_filters(filters);
   arch::wait_copies<0>();
-  for (int pass = 0; pass * GroupedShape::pass_pixels < shape.pixels(); ++pass) {
+  for (int pass = 0; pass < shape.passes(); ++pass) {
+    GroupedPixel const* const pixels = shared.pixels(shape) + pass * GroupedShape::pass_pixels;
     arch::block_barrier();
-    block.multiply(shared.image(), filters, pass, shared.staged(shape));
+    block.multiply(shared.image(), filters, pixels, shared.staged(shape), shared.zeros());
     arch::block_barrier();
-    block.store(params, pass, shared.staged(shape));
+    block.store(params, pixels, shared.staged(shape));
   }
 }
 

@@ -22,7 +22,8 @@ struct GroupedFilterTraits {
   using Destination = Destination_;
   using Params = GroupedFilterParameters<typename Epilogue::Arguments, typename Destination::Arguments>;
   static constexpr bool fixed = fixed_;
-  static constexpr int threads = shape_.threads(), blocks = shape_.blocks, fragments = shape_.fragments;
+  static constexpr int threads = shape_.threads(), blocks = shape_.blocks, fragments = shape_.fragments,
+                       slices = shape_.slices;
   static constexpr int tap_pairs = fixed ? shape_.tap_pairs() : unfixed_grouped_tap_pairs;
   static_assert(sizeof(Element) == 2, "ldmatrix transposes elements of 16 bits");
   COSMATI_DEVICE static GroupedFilterShape shape(Params const& params) {
@@ -34,8 +35,10 @@ struct GroupedFilterTraits {
     COSMATI_DEVICE unsigned char* zeros() { return reinterpret_cast<unsigned char*>(this); }
     COSMATI_DEVICE unsigned char* image() { return zeros() + 16; }
     COSMATI_DEVICE unsigned char* gradient(GroupedFilterShape const& of) { return zeros() + of.gradient_at(); }
+    COSMATI_DEVICE int* windows(GroupedFilterShape const& of) {
+      return reinterpret_cast<int*>(zeros() + of.windows_at());
+    }
   };
-  static constexpr int sum_results = 32;  // of a block of the second kernel
 };
 
 template <class Traits>
@@ -46,6 +49,7 @@ struct GroupedFilter {
   typename Traits::Params const& params;
   GroupedFilterShape const shape;
   unsigned char *zeros, *image, *gradient;
+  int* windows;
   int first_group;
 
   struct Tile {
@@ -68,20 +72,22 @@ struct GroupedFilter {
     int channels, first_channel, all_channels;
   };
   COSMATI_DEVICE void load(unsigned char* to, int pitch, Pixels const& all) const {
-    int const pieces = all.channels / 8;
+    int const pieces = all.channels / 8, pixels_together = Traits::threads / pieces;
+    int const slot = arch::thread() / pieces, piece = arch::thread() - slot * pieces,
+              channel = all.first_channel + piece * 8;
+    if (slot >= pixels_together) return;
+    Element const* const from = all.from + all.image * all.of_image + channel;
     COSMATI_NO_UNROLL
-    for (int item = arch::thread(); item < shape.images * all.rows * all.columns * pieces;
-         item += Traits::threads) {
-      int const at = item / pieces, piece = item - at * pieces, line = at / all.columns, n = line / all.rows;
-      int const row = all.row + line - n * all.rows, column = all.column + at - line * all.columns,
-                channel = all.first_channel + piece * 8;
+    for (int at = slot; at < shape.images * all.rows * all.columns; at += pixels_together) {
+      int const line = at / all.columns, n = line / all.rows;
+      int const row = all.row + line - n * all.rows, column = all.column + at - line * all.columns;
       bool const exists = all.image + n < params.images &&
                           static_cast<unsigned>(row) < static_cast<unsigned>(all.height) &&
                           static_cast<unsigned>(column) < static_cast<unsigned>(all.width) &&
                           channel < all.all_channels;
-      Index const offset =
-          exists ? (all.image + n) * all.of_image + row * all.of_row + column * all.of_column + channel : 0;
-      arch::copy_async<16>(to + at * pitch + piece * 16, all.from + offset, exists ? 16 : 0);
+      int const of_image = row * all.of_row + column * all.of_column;
+      Element const* const pixel = from + (shape.images > 1 ? n * all.of_image : 0) + of_image;
+      arch::copy_async<16>(to + at * pitch + piece * 16, exists ? pixel : all.from, exists ? 16 : 0);
     }
   }
   COSMATI_DEVICE void load(Tile const& at) const {
@@ -98,6 +104,20 @@ struct GroupedFilter {
           first_group * shape.outputs, params.groups * shape.outputs});
   }
 
+  // Finds the windows of a tile's outputs.
+  COSMATI_DEVICE void find_windows(Tile const& at) const {
+    COSMATI_NO_UNROLL
+    for (int pixel = arch::thread(); pixel < shape.windows(); pixel += Traits::threads) {
+      int const line = pixel / shape.across, n = line / shape.down, row = line - n * shape.down,
+                column = pixel - line * shape.across;
+      bool const exists = pixel < shape.pixels() && at.image + n < params.images &&
+                          at.row + row < params.outputs_down && at.column + column < params.outputs_across;
+      int const first = (n * shape.halo_rows() + row * shape.rows.step) * shape.halo_columns() +
+                        column * shape.columns.step;
+      windows[pixel] = exists ? first * shape.image_pitch() : -1;
+    }
+  }
+
   // The octet of x and the first octet of dy of a work.
   struct Octets {
     int image, gradient;
@@ -109,14 +129,14 @@ struct GroupedFilter {
 
   // Adds the products of a tile: those of every share-th pass. Outputs that do not exist multiply zeros, even
   // where x exists.
-  COSMATI_DEVICE void multiply(Tile const& at, int work, int first_pass, Sums& sum) const {
+  COSMATI_DEVICE void multiply(int work, int first_pass, Sums& sum) const {
     int const lane = arch::thread() % 32;
     Octets const octet = octets(work);
     COSMATI_NO_UNROLL
     for (int first = first_pass * GroupedFilterShape::pass_pixels; first < shape.pixels();
          first += shape.share() * GroupedFilterShape::pass_pixels) {
       unsigned b[Traits::fragments][4];  // matrices of 8 outputs each
-      bool const has_output = window(at, first + lane) >= 0;
+      bool const has_output = windows[first + lane] >= 0;
       COSMATI_UNROLL
       for (int f = 0; f < Traits::fragments; ++f)
         arch::load_matrices<true>(b[f], has_output ? gradient + (first + lane) * shape.gradient_pitch() +
@@ -125,7 +145,7 @@ struct GroupedFilter {
       COSMATI_UNROLL
       for (int half = 0; half < 2; ++half) {
         // Matrices: (outputs 0 to 7, first tap), (0 to 7, second tap), (8 to 15, first), (8 to 15, second).
-        int const start = window(at, first + half * 16 + lane / 16 * 8 + lane % 8);
+        int const start = windows[first + half * 16 + lane / 16 * 8 + lane % 8];
         COSMATI_UNROLL
         for (int pair = 0; pair < Traits::tap_pairs; ++pair) {
           if (pair >= shape.tap_pairs()) continue;
@@ -167,16 +187,6 @@ struct GroupedFilter {
   }
 
  private:
-  // The first byte of an output's window; negative if there is no such output.
-  COSMATI_DEVICE int window(Tile const& at, int pixel) const {
-    int const line = pixel / shape.across, n = line / shape.down, row = line - n * shape.down,
-              column = pixel - line * shape.across;
-    bool const exists = pixel < shape.pixels() && at.image + n < params.images &&
-                        at.row + row < params.outputs_down && at.column + column < params.outputs_across;
-    int const first = (n * shape.halo_rows() + row * shape.rows.step) * shape.halo_columns() +
-                      column * shape.columns.step;
-    return exists ? first * shape.image_pitch() : -1;
-  }
   COSMATI_DEVICE int tap_offset(int tap) const {
     int const row = tap / shape.columns.taps, column = tap - row * shape.columns.taps;
     return (row * shape.rows.dilation * shape.halo_columns() + column * shape.columns.dilation) *
@@ -193,7 +203,7 @@ grouped_filter_kernel(COSMATI_PARAMETER typename Traits::Params params) {
   auto& shared = arch::shared_storage<typename Traits::SharedStorage>();
   int const part = params.group_parts.quotient(arch::block_x());
   Block const block{params, shape, shared.zeros(), shared.image(), shared.gradient(shape),
-                    (arch::block_x() - part * params.group_parts.divisor) * shape.groups};
+                    shared.windows(shape), (arch::block_x() - part * params.group_parts.divisor) * shape.groups};
   int const warp = arch::uniform(arch::thread() / 32), share = warp / shape.works(),
             work = warp - share * shape.works();
   if (arch::thread() < 4) arch::store(shared.zeros() + arch::thread() * 4, 0u);
@@ -204,19 +214,20 @@ grouped_filter_kernel(COSMATI_PARAMETER typename Traits::Params params) {
     arch::block_barrier();
     block.load(tile);
     arch::commit_copies();
+    block.find_windows(tile);
     arch::wait_copies<0>();
     arch::block_barrier();
-    if (share < shape.share()) block.multiply(tile, work, share, sum);
+    if (share < shape.share()) block.multiply(work, share, sum);
   }
   if (share < shape.share()) block.store(work, part * shape.share() + share, sum);
 }
 
-// Adds the parts: a block computes sum_results results. Grid: ceil(weights / sum_results).
+// Adds the parts: a block computes threads / slices results. Grid: ceil(weights / results).
 template <class Traits>
 COSMATI_KERNEL(Traits::threads, 4)
 grouped_filter_sum_kernel(COSMATI_PARAMETER typename Traits::Params params) {
   using Real = typename Traits::Epilogue::Real;
-  constexpr int results = Traits::sum_results, slices = Traits::threads / results, together = 4;
+  constexpr int slices = Traits::slices, results = Traits::threads / slices, together = 4;
   struct Storage {
     float sum[slices][results];
   };

@@ -16,6 +16,7 @@ struct GroupedFilterShape {
   int fragments = 1;  // octets of dy of a warp
   int warps = 8;
   int blocks = 1;  // resident blocks per multiprocessor
+  int slices = 8;  // threads of the second kernel that divide the sums of a weight
   friend COSMATI_CONSTEXPR bool operator==(GroupedFilterShape const&, GroupedFilterShape const&) = default;
 
   static constexpr int pass_pixels = 32;
@@ -33,7 +34,10 @@ struct GroupedFilterShape {
   COSMATI_CONSTEXPR int gradient_pitch() const { return pitch(groups * outputs); }
   // 16 bytes of zeros, the windows, then dy.
   COSMATI_CONSTEXPR int gradient_at() const { return 16 + halo() * image_pitch(); }
-  COSMATI_CONSTEXPR int shared_bytes() const { return gradient_at() + pixels() * gradient_pitch(); }
+  // Then the first byte of each output's window, negative if the output does not exist.
+  COSMATI_CONSTEXPR int windows_at() const { return gradient_at() + pixels() * gradient_pitch(); }
+  COSMATI_CONSTEXPR int windows() const { return (pixels() + pass_pixels - 1) / pass_pixels * pass_pixels; }
+  COSMATI_CONSTEXPR int shared_bytes() const { return windows_at() + windows() * 4; }
   // The octets of dy of the groups of an octet of x, and the first of them.
   COSMATI_CONSTEXPR int octets_of_groups() const {
     int const channels = outputs * (inputs < 8 ? 8 / inputs : 1);

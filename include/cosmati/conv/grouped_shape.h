@@ -48,7 +48,12 @@ struct GroupedShape {
   COSMATI_CONSTEXPR int image_bytes() const { return (halo() * pitch() + 15) / 16 * 16; }
   // Floats between pixels among the staged sums: four pixels in different banks.
   COSMATI_CONSTEXPR int staged_pitch() const { return (channels() + 31) / 32 * 32 + 8; }
-  COSMATI_CONSTEXPR int shared_bytes() const { return image_bytes() + pass_pixels * staged_pitch() * 4; }
+  COSMATI_CONSTEXPR int staged_bytes() const { return pass_pixels * staged_pitch() * 4; }
+  COSMATI_CONSTEXPR int passes() const { return (pixels() + pass_pixels - 1) / pass_pixels; }
+  // 16 bytes of zeros, the windows, the sums of a pass, and a GroupedPixel for each output.
+  COSMATI_CONSTEXPR int shared_bytes() const {
+    return 16 + image_bytes() + staged_bytes() + passes() * pass_pixels * 8;
+  }
   // A warp's work in a pass: `fragments` of a group, for every `share`-th row of mmas.
   COSMATI_CONSTEXPR int works() const { return groups * ((outputs + 7) / 8 / fragments); }
   COSMATI_CONSTEXPR int share() const {
@@ -56,6 +61,14 @@ struct GroupedShape {
     return warps_of_work < 1 ? 1 : warps_of_work < pass_rows ? warps_of_work : pass_rows;
   }
   COSMATI_CONSTEXPR int works_of_warp() const { return (works() * share() + warps - 1) / warps; }
+  // Rows of mmas that a warp multiplies together.
+  COSMATI_CONSTEXPR int rows_together() const { return share() * 2 <= pass_rows ? 2 : 1; }
+};
+
+// An output of a tile: the first byte of its window in shared memory, and its index m in the result, negative
+// if it does not exist.
+struct GroupedPixel {
+  int start, m;
 };
 
 // The emulator's kernel has its shape in the arguments; these are its arrays.

@@ -162,7 +162,7 @@ class ShapeSearch {
                      : filters > max_filters)
       return;
     int const offsets = shape.quads() % 4 == 0 ? 0 : shape.steps();
-    int const registers = (48 + 2 * filters + offsets + 4 * shape.fragments + 7) / 8 * 8;
+    int const registers = (40 + 2 * filters + offsets + (4 + 4 * shape.fragments) * shape.rows_together() + 7) / 8 * 8;
     int const bytes = shape.shared_bytes();
     if (bytes > gpu_.shared_bytes_per_block) return;
     shape.blocks = std::min({gpu_.registers_per_multiprocessor / (shape.threads() * registers),

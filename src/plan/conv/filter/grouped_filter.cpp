@@ -47,10 +47,10 @@ class ShapeSearch {
       }
     best_.refusal = fmt::format("{} taps of {} and {} channels need more registers than a thread has",
                                 base_.taps(), base_.inputs, base_.outputs);
-    for (int const fragments : {1, 2, 4}) {
+    for (int const fragments : {1, 2, 3, 4}) {
       GroupedFilterShape shape = base_;
       shape.fragments = fragments;
-      if (shape.octets_of_groups() % fragments != 0) continue;
+      if (shape.octets_of_groups() % fragments != 0 || (is_emulated_ && fragments == 3)) continue;
       for (int groups = 64 / std::max(shape.inputs, shape.outputs); groups > 0; groups /= 2) {
         shape.groups = groups;
         bool const octets = groups * shape.inputs % 8 == 0 && groups * shape.outputs % 8 == 0;
@@ -102,6 +102,8 @@ class ShapeSearch {
     plan.tiles = plan.tiles_down * plan.tiles_across * parts(problem_.x.extent(0), shape.images);
     Index const resident = Index{shape.blocks} * (is_emulated_ ? 2 : gpu_.multiprocessors);
     plan.parts = std::clamp<Index>(resident / plan.group_parts, 1, plan.tiles);
+    while (!is_emulated_ && plan.shape.slices > 1 && plan.sums() < 4 * plan.shape.slices)
+      plan.shape.slices /= 2;
     plan.weights = problem_.w.extent(0) * problem_.w.extent(1) * shape.taps();
     if (plan.tiles > max_int || plan.weights > max_int || plan.group_parts * plan.parts > max_int) return;
     plan.seconds = predicted(plan);
@@ -190,9 +192,9 @@ std::string GroupedFilterTraits::print() const {
     return fmt::format("GroupedAxis{{{}, {}, {}}}", of.taps, of.step, of.dilation);
   };
   return fmt::format(
-      "GroupedFilterTraits<GroupedFilterShape{{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}}}, {}, {},\n{},\n{}>",
+      "GroupedFilterTraits<GroupedFilterShape{{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}}}, {}, {},\n{},\n{}>",
       axis(shape.rows), axis(shape.columns), shape.inputs, shape.outputs, shape.groups, shape.images,
-      shape.down, shape.across, shape.fragments, shape.warps, shape.blocks, fixed, name_of(type), epilogue,
+      shape.down, shape.across, shape.fragments, shape.warps, shape.blocks, shape.slices, fixed, name_of(type), epilogue,
       destination);
 }
 
@@ -218,7 +220,6 @@ program::Program grouped_filter_program(Plan<Problem> const& plan) {
                                .threads = threads,
                                .shared_bytes = static_cast<unsigned>(shape.shared_bytes())};
     std::size_t const products = made.add_kernel<Parameters>(kernel, form);
-    constexpr Index sum_results = 32;  // GroupedFilterTraits
     kernel.entry = "grouped_filter_sum_kernel";
     kernel.shared_bytes = threads * static_cast<unsigned>(sizeof(float));
     std::size_t const sums = made.add_kernel<Parameters>(kernel, form);
@@ -230,7 +231,7 @@ program::Program grouped_filter_program(Plan<Problem> const& plan) {
       fill_epilogue(to.epilogue, form, run);
     };
     made.launch<Parameters>(products, {grouped.group_parts * grouped.parts}, fill);
-    made.launch<Parameters>(sums, {parts(grouped.weights, sum_results)}, fill);
+    made.launch<Parameters>(sums, {parts(grouped.weights, shape.threads() / shape.slices)}, fill);
   });
   return std::move(made).finish();
 }
