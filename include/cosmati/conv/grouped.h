@@ -58,8 +58,16 @@ struct Grouped {
   GroupedShape const shape;
   int phase_row, phase_column;
   GroupedPhase const rows, columns;
-  int first_image, first_row, first_column;  // outputs of the phase
   int first_group;
+
+  struct Tile {
+    int image, row, column;  // of the first output
+  };
+  COSMATI_DEVICE Tile tile(int number) const {
+    int const down = window.tiles_across.quotient(number), images = window.tiles_down.quotient(down);
+    return {images * shape.images, (down - images * window.tiles_down.divisor) * shape.down,
+            (number - down * window.tiles_across.divisor) * shape.across};
+  }
 
   COSMATI_DEVICE int lane_quad() const { return arch::thread() % 4; }
   COSMATI_DEVICE int warp() const { return arch::uniform(arch::thread() / 32); }
@@ -102,62 +110,71 @@ struct Grouped {
     }
   }
 
-  // Copies the windows; positions outside the image are zero. Each thread copies the same piece of every pixel.
-  COSMATI_DEVICE void load_image(unsigned char* to) const {
+  // Copies the windows of a tile; positions outside the image are zero. A thread copies several pieces of a
+  // pixel, so that positions are found once for them; adjacent threads copy adjacent ones.
+  COSMATI_DEVICE void load_image(Tile const& tile, unsigned char* to) const {
     int const of_piece = shape.copied_bytes() / 2, pieces = shape.line_bytes() / shape.copied_bytes();
-    int const pixels_together = Traits::threads / pieces, slot = arch::thread() / pieces,
-              piece = arch::thread() - slot * pieces;
-    int const top = rows.origin + first_row * shape.rows.step,
-              left = columns.origin + first_column * shape.columns.step,
+    int const together = pieces_together(pieces), threads = pieces / together;
+    int const slots = Traits::threads / threads, slot = arch::thread() / threads,
+              piece = arch::thread() - slot * threads;
+    int const top = rows.origin + tile.row * shape.rows.step,
+              left = columns.origin + tile.column * shape.columns.step,
               channel = first_group * shape.inputs + piece * of_piece;
-    if (slot >= pixels_together) return;
+    if (slot >= slots) return;
     auto const* const from = arch::as_global(static_cast<Element const*>(window.image)) +
-                             first_image * window.image_stride + channel;
-    unsigned char* const piece_to = to + piece * shape.copied_bytes();
+                             tile.image * window.image_stride + channel;
     COSMATI_NO_UNROLL
-    for (int at = slot; at < shape.halo(); at += pixels_together) {
+    for (int at = slot; at < shape.halo(); at += slots) {
       int const line = at / shape.halo_columns(), n = line / shape.halo_rows();
       int const row = top + line - n * shape.halo_rows(), column = left + at - line * shape.halo_columns();
-      bool const exists = first_image + n < window.images &&
+      bool const exists = tile.image + n < window.images &&
                           static_cast<unsigned>(row) < static_cast<unsigned>(window.image_rows) &&
-                          static_cast<unsigned>(column) < static_cast<unsigned>(window.image_columns) &&
-                          channel < window.image_channels;
+                          static_cast<unsigned>(column) < static_cast<unsigned>(window.image_columns);
       int const of_image = row * window.image_row + column * window.image_column;
       Element const* const pixel = from + (shape.images > 1 ? n * window.image_stride : 0) + of_image;
-      void const* const source = exists ? pixel : window.image;
-      if (shape.copied_bytes() == 16)
-        arch::copy_async<16>(piece_to + at * shape.pitch(), source, exists ? 16 : 0);
-      else
-        arch::copy_async<8>(piece_to + at * shape.pitch(), source, exists ? 8 : 0);
+      unsigned char* const pixel_to = to + at * shape.pitch() + piece * shape.copied_bytes();
+      COSMATI_UNROLL
+      for (int i = 0; i < 4; ++i) {
+        if (i >= together) continue;
+        int const ahead = i * threads * of_piece;
+        bool const copied = exists && channel + ahead < window.image_channels;
+        void const* const source = copied ? pixel + ahead : window.image;
+        if (shape.copied_bytes() == 16)
+          arch::copy_async<16>(pixel_to + ahead * 2, source, copied ? 16 : 0);
+        else
+          arch::copy_async<8>(pixel_to + ahead * 2, source, copied ? 8 : 0);
+      }
     }
   }
 
   // Finds the outputs of the tile.
-  COSMATI_DEVICE void find_pixels(GroupedPixel* pixels) const {
+  COSMATI_DEVICE void find_pixels(Tile const& tile, GroupedPixel* pixels) const {
     COSMATI_NO_UNROLL
     for (int i = arch::thread(); i < shape.passes() * GroupedShape::pass_pixels; i += Traits::threads) {
       int const at = i < shape.pixels() ? i : shape.pixels() - 1, line = at / shape.across;
       int const n = line / shape.down, row = line - n * shape.down, column = at - line * shape.across;
-      bool const exists = i < shape.pixels() && first_image + n < window.images &&
-                          first_row + row < rows.outputs && first_column + column < columns.outputs;
+      bool const exists = i < shape.pixels() && tile.image + n < window.images &&
+                          tile.row + row < rows.outputs && tile.column + column < columns.outputs;
       int const start = ((n * shape.halo_rows() + row * shape.rows.step) * shape.halo_columns() +
                          column * shape.columns.step) *
                         shape.pitch();
-      int const m = (first_image + n) * window.number_image +
-                    ((first_row + row) * window.rows.count.divisor + phase_row) * window.number_row +
-                    ((first_column + column) * window.columns.count.divisor + phase_column) *
+      int const m = (tile.image + n) * window.number_image +
+                    ((tile.row + row) * window.rows.count.divisor + phase_row) * window.number_row +
+                    ((tile.column + column) * window.columns.count.divisor + phase_column) *
                         window.number_column;
       pixels[i] = {start, exists ? m : -1};
     }
   }
 
-  // Multiplies the outputs of a pass, and writes the sums to `staged`. `zeros` is a quad of zeros.
+  // Multiplies the first `count` outputs of a pass, and writes the sums to `staged`. `zeros` is a quad of
+  // zeros.
   COSMATI_DEVICE void multiply(unsigned char const* image, Filters const& filters, GroupedPixel const* pixels,
-                               float* staged, unsigned char const* zeros) const {
+                               int count, float* staged, unsigned char const* zeros) const {
     constexpr int together = Traits::rows_together;
     int const lane = arch::thread() % 32, fragments = shape.works() / shape.groups;
     COSMATI_NO_UNROLL
-    for (int r = warp() / shape.works(); r < GroupedShape::pass_rows; r += shape.share() * together) {
+    for (int r = warp() / shape.works(); r * 16 < count && r < GroupedShape::pass_rows;
+         r += shape.share() * together) {
       int const pixel = r * 16 + lane / 4, next = shape.share() * 16;
       int start[together][2];
       COSMATI_UNROLL
@@ -213,9 +230,10 @@ struct Grouped {
     int const run = shape.run(), runs = shape.channels() / run;
     COSMATI_NO_UNROLL
     for (int item = arch::thread(); item < GroupedShape::pass_pixels * runs; item += Traits::threads) {
-      int const at = item / runs, channel = (item - at * runs) * run, group = channel / shape.outputs;
-      int const m = pixels[at].m, output = channel - group * shape.outputs;
-      if (m < 0 || first_group + group >= window.groups) continue;
+      int const at = item / runs, channel = (item - at * runs) * run;
+      int const m = pixels[at].m, n = first_group * shape.outputs + channel,
+                left = window.groups * shape.outputs - n, valid = left < run ? left : run;
+      if (m < 0 || valid <= 0) continue;
       float const* const from = staged + at * shape.staged_pitch() + channel;
       Real value[Traits::run];
       COSMATI_UNROLL
@@ -225,10 +243,10 @@ struct Grouped {
         COSMATI_UNROLL
         for (int e = 0; e < 4; ++e) value[c + e] = arch::number_cast<Real>(four[e]);
       }
-      typename Traits::Epilogue::Tile const epilogue(params.epilogue, first_group + group, m, output);
-      Traits::Epilogue::apply(epilogue, 0, 0, run, value);
-      typename Traits::Destination::Tile const d(params.d, first_group + group, m, output);
-      d.store(0, 0, run, value);
+      typename Traits::Epilogue::Tile const epilogue(params.epilogue, 0, m, n);
+      Traits::Epilogue::apply(epilogue, 0, 0, valid, value);
+      typename Traits::Destination::Tile const d(params.d, 0, m, n);
+      d.store(0, 0, valid, value);
     }
   }
 
@@ -261,7 +279,8 @@ COSMATI_DEVICE int last_digit(int& index, Divisor const& extent) {
   return digit;
 }
 
-// Grid: one block per part of the groups, phase and tile. Dynamic shared memory: SharedStorage.
+// Grid: parts of the groups, times phases, times slots. A block computes every slots-th tile, and copies the
+// next one while it stores. Dynamic shared memory: SharedStorage.
 template <class Traits>
 COSMATI_KERNEL(Traits::threads, Traits::blocks)
 grouped_kernel(COSMATI_PARAMETER typename Traits::Params params) {
@@ -269,34 +288,41 @@ grouped_kernel(COSMATI_PARAMETER typename Traits::Params params) {
   GroupedArguments const& window = params.window;
   GroupedShape const shape = Traits::shape(window);
   auto& shared = arch::shared_storage<typename Traits::SharedStorage>();
-  int rest = arch::block_x();
-  int const part = last_digit(rest, window.parts), phase_column = last_digit(rest, window.columns.count),
-            phase_row = last_digit(rest, window.rows.count), column = last_digit(rest, window.tiles_across),
-            row = last_digit(rest, window.tiles_down);
+  int slot = arch::block_x();
+  int const part = last_digit(slot, window.parts), phase_column = last_digit(slot, window.columns.count),
+            phase_row = last_digit(slot, window.rows.count);
   Block const block{window,
                     shape,
                     phase_row,
                     phase_column,
                     window.rows.phase[phase_row],
                     window.columns.phase[phase_column],
-                    rest * shape.images,
-                    row * shape.down,
-                    column * shape.across,
                     part * shape.groups};
-  if (block.first_row >= block.rows.outputs || block.first_column >= block.columns.outputs) return;
-  block.load_image(shared.image());
+  if (slot < window.tiles) block.load_image(block.tile(slot), shared.image());
   arch::commit_copies();
-  block.find_pixels(shared.pixels(shape));
   if (arch::thread() < 4) shared.zero[arch::thread()] = 0;
   typename Block::Filters filters;
   block.load_filters(filters);
-  arch::wait_copies<0>();
-  for (int pass = 0; pass < shape.passes(); ++pass) {
-    GroupedPixel const* const pixels = shared.pixels(shape) + pass * GroupedShape::pass_pixels;
+  COSMATI_NO_UNROLL
+  for (int number = slot; number < window.tiles; number += window.slots) {
+    block.find_pixels(block.tile(number), shared.pixels(shape));
+    arch::wait_copies<0>();
+    COSMATI_NO_UNROLL
+    for (int pass = 0; pass < shape.passes(); ++pass) {
+      int const first = pass * GroupedShape::pass_pixels;
+      GroupedPixel const* const pixels = shared.pixels(shape) + first;
+      arch::block_barrier();
+      block.multiply(shared.image(), filters, pixels, shape.pixels() - first, shared.staged(shape),
+                     shared.zeros());
+      arch::block_barrier();
+      bool const is_last = pass + 1 == shape.passes();
+      if (is_last && number + window.slots < window.tiles) {
+        block.load_image(block.tile(number + window.slots), shared.image());
+        arch::commit_copies();
+      }
+      block.store(params, pixels, shared.staged(shape));
+    }
     arch::block_barrier();
-    block.multiply(shared.image(), filters, pixels, shared.staged(shape), shared.zeros());
-    arch::block_barrier();
-    block.store(params, pixels, shared.staged(shape));
   }
 }
 

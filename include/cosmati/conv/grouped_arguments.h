@@ -30,6 +30,7 @@ struct GroupedArguments {
   GroupedPhases rows, columns;
   int groups = 1;                                           // of the convolution
   int number_image = 0, number_row = 0, number_column = 0;  // increments of the pixel's index m
+  int tiles = 0, slots = 1;                                 // slots: blocks that share the tiles of a part
   Divisor parts, tiles_across, tiles_down;                  // parts: of the groups
   GroupedShape shape;                                       // for a kernel compiled without a fixed shape
 };

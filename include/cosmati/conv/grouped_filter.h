@@ -72,22 +72,28 @@ struct GroupedFilter {
     int channels, first_channel, all_channels;
   };
   COSMATI_DEVICE void load(unsigned char* to, int pitch, Pixels const& all) const {
-    int const pieces = all.channels / 8, pixels_together = Traits::threads / pieces;
-    int const slot = arch::thread() / pieces, piece = arch::thread() - slot * pieces,
-              channel = all.first_channel + piece * 8;
-    if (slot >= pixels_together) return;
+    int const pieces = all.channels / 8, together = pieces_together(pieces), threads = pieces / together;
+    int const slots = Traits::threads / threads, slot = arch::thread() / threads,
+              piece = arch::thread() - slot * threads, channel = all.first_channel + piece * 8;
+    if (slot >= slots) return;
     Element const* const from = all.from + all.image * all.of_image + channel;
     COSMATI_NO_UNROLL
-    for (int at = slot; at < shape.images * all.rows * all.columns; at += pixels_together) {
+    for (int at = slot; at < shape.images * all.rows * all.columns; at += slots) {
       int const line = at / all.columns, n = line / all.rows;
       int const row = all.row + line - n * all.rows, column = all.column + at - line * all.columns;
       bool const exists = all.image + n < params.images &&
                           static_cast<unsigned>(row) < static_cast<unsigned>(all.height) &&
-                          static_cast<unsigned>(column) < static_cast<unsigned>(all.width) &&
-                          channel < all.all_channels;
+                          static_cast<unsigned>(column) < static_cast<unsigned>(all.width);
       int const of_image = row * all.of_row + column * all.of_column;
       Element const* const pixel = from + (shape.images > 1 ? n * all.of_image : 0) + of_image;
-      arch::copy_async<16>(to + at * pitch + piece * 16, exists ? pixel : all.from, exists ? 16 : 0);
+      COSMATI_UNROLL
+      for (int i = 0; i < 4; ++i) {
+        if (i >= together) continue;
+        int const ahead = i * threads * 8;
+        bool const copied = exists && channel + ahead < all.all_channels;
+        arch::copy_async<16>(to + at * pitch + piece * 16 + ahead * 2, copied ? pixel + ahead : all.from,
+                             copied ? 16 : 0);
+      }
     }
   }
   COSMATI_DEVICE void load(Tile const& at) const {
@@ -132,20 +138,25 @@ struct GroupedFilter {
   COSMATI_DEVICE void multiply(int work, int first_pass, Sums& sum) const {
     int const lane = arch::thread() % 32;
     Octets const octet = octets(work);
+    int const of_half = lane / 16 * 8 + lane % 8, step = shape.share() * GroupedFilterShape::pass_pixels;
+    int first = first_pass * GroupedFilterShape::pass_pixels;
+    if (first >= shape.pixels()) return;
+    int output = windows[first + lane], starts[2] = {windows[first + of_half], windows[first + 16 + of_half]};
     COSMATI_NO_UNROLL
-    for (int first = first_pass * GroupedFilterShape::pass_pixels; first < shape.pixels();
-         first += shape.share() * GroupedFilterShape::pass_pixels) {
+    for (; first < shape.pixels(); first += step) {
+      int const next = first + step < shape.pixels() ? first + step : 0;  // looked up while this one multiplies
+      int const next_output = windows[next + lane],
+                next_starts[2] = {windows[next + of_half], windows[next + 16 + of_half]};
       unsigned b[Traits::fragments][4];  // matrices of 8 outputs each
-      bool const has_output = windows[first + lane] >= 0;
       COSMATI_UNROLL
       for (int f = 0; f < Traits::fragments; ++f)
-        arch::load_matrices<true>(b[f], has_output ? gradient + (first + lane) * shape.gradient_pitch() +
-                                                         (octet.gradient + f) * 16
-                                                   : zeros);
+        arch::load_matrices<true>(b[f], output >= 0 ? gradient + (first + lane) * shape.gradient_pitch() +
+                                                          (octet.gradient + f) * 16
+                                                    : zeros);
       COSMATI_UNROLL
       for (int half = 0; half < 2; ++half) {
         // Matrices: (outputs 0 to 7, first tap), (0 to 7, second tap), (8 to 15, first), (8 to 15, second).
-        int const start = windows[first + half * 16 + lane / 16 * 8 + lane % 8];
+        int const start = starts[half];
         COSMATI_UNROLL
         for (int pair = 0; pair < Traits::tap_pairs; ++pair) {
           if (pair >= shape.tap_pairs()) continue;
@@ -160,6 +171,7 @@ struct GroupedFilter {
           }
         }
       }
+      output = next_output, starts[0] = next_starts[0], starts[1] = next_starts[1];
     }
   }
 

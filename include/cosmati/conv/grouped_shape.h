@@ -44,7 +44,7 @@ struct GroupedShape {
   }
   COSMATI_CONSTEXPR int copied_bytes() const { return pitch() % 16 == 0 && line_bytes() % 16 == 0 ? 16 : 8; }
   COSMATI_CONSTEXPR int channels() const { return groups * outputs; }  // of the result
-  COSMATI_CONSTEXPR int run() const { return outputs % 8 == 0 ? 8 : 4; }
+  COSMATI_CONSTEXPR int run() const { return channels() % 8 == 0 ? 8 : 4; }
   COSMATI_CONSTEXPR int image_bytes() const { return (halo() * pitch() + 15) / 16 * 16; }
   // Floats between pixels among the staged sums: four pixels in different banks.
   COSMATI_CONSTEXPR int staged_pitch() const { return (channels() + 31) / 32 * 32 + 8; }
@@ -70,6 +70,11 @@ struct GroupedShape {
 struct GroupedPixel {
   int start, m;
 };
+
+// The pieces of a pixel that a thread copies, of `pieces` in all.
+COSMATI_CONSTEXPR int pieces_together(int pieces) {
+  return pieces % 4 == 0 ? 4 : pieces % 3 == 0 ? 3 : pieces % 2 == 0 ? 2 : 1;
+}
 
 // The emulator's kernel has its shape in the arguments; these are its arrays.
 inline constexpr int unfixed_grouped_warps = 2, unfixed_grouped_steps = 18, unfixed_grouped_works = 4;

@@ -88,7 +88,8 @@ std::string violation(Problem const& p, Device const& device) {
 }
 
 ConvolutionForm form_of(Problem const& p) {
-  return p.direction == ConvolutionDirection::data ? whole_gradient_form(p) : forms_of(p).front();
+  return with_all_channels(p.direction == ConvolutionDirection::data ? whole_gradient_form(p)
+                                                                     : forms_of(p).front());
 }
 
 class ShapeSearch {
@@ -175,39 +176,47 @@ class ShapeSearch {
     plan.tiles_down = parts(rows_.phases.phase[0].outputs, shape.down);
     plan.tiles_across = parts(columns_.phases.phase[0].outputs, shape.across);
     plan.image_tiles = parts(roles_.image.extent(0), shape.images);
-    plan.blocks = plan.parts * plan.tiles_down * plan.tiles_across * plan.image_tiles *
-                  rows_.phases.count.divisor * columns_.phases.count.divisor;
-    if (plan.blocks > max_int) return;
+    plan.tiles = plan.tiles_down * plan.tiles_across * plan.image_tiles;
+    Index const others = plan.parts * rows_.phases.count.divisor * columns_.phases.count.divisor,
+                resident = Index{shape.blocks} * (is_emulated_ ? 2 : gpu_.multiprocessors);
+    plan.slots = std::clamp<Index>(resident / others, 1, plan.tiles);
+    plan.blocks = others * plan.slots;
+    if (plan.tiles > max_int / 2 || plan.blocks > max_int) return;
     plan.seconds = predicted(plan);
     if (best_.refusal.empty() && plan.seconds >= best_.seconds) return;
     best_ = plan;
   }
 
-  // Predicted seconds: limited by tensor cores, shared memory, issue slots, latency or memory.
+  // Predicted seconds: limited by tensor cores, shared memory, issue slots, latency or memory. Instructions as
+  // counted by ncu (docs/decisions/0045).
   double predicted(GroupedPlan const& plan) const {
-    constexpr double launch_seconds = 3e-6, mma_clocks = 2.2, quads_clocks = 4.6, block_clocks = 3000,
-                     pass_clocks = 600, step_clocks = 40;
+    constexpr double launch_seconds = 3e-6, mma_clocks = 2.2, quads_clocks = 4.6, tile_clocks = 1200,
+                     pass_clocks = 500, step_clocks = 24, issued = 0.75;
     GroupedShape const& shape = plan.shape;
-    double const passes = static_cast<double>(parts(shape.pixels(), GroupedShape::pass_pixels)),
-                 rows = static_cast<double>(parts(shape.pixels(), 16));
-    double const steps = rows * shape.works() * shape.steps();  // of warps
-    double const results = shape.pixels() * shape.channels();
-    double const pieces = shape.halo() * (shape.line_bytes() / static_cast<double>(shape.copied_bytes()));
+    double const rows = static_cast<double>(parts(shape.pixels(), 16)), warps = shape.warps;
+    double const works = rows * shape.works(), steps = works * shape.steps();  // of warps
+    double const results = static_cast<double>(shape.pixels()) * shape.channels(),
+                 staged = static_cast<double>(shape.passes()) * GroupedShape::pass_pixels * shape.channels();
+    double const bytes_of_piece = shape.copied_bytes(), pieces = shape.halo() * shape.line_bytes() / bytes_of_piece;
     double const tensor = steps * shape.fragments * mma_clocks;
-    double const shared = steps * quads_clocks + pieces * shape.copied_bytes() / 64 + results * 10 / 128;
-    double const issue = (steps * (4 + shape.fragments + (shape.masked ? 4 : 0)) + pieces * 28 / 32 +
-                          results / shape.run() * 90 / 32 +
-                          shape.threads() / 32.0 * shape.works_of_warp() * shape.fragments * shape.steps() *
-                              (shape.together ? 20 : 60)) /
+    double const shared = steps * quads_clocks + pieces * bytes_of_piece / 64 + results * 10 / 128;
+    double const copies = pieces / 32 * (4 + 40.0 / pieces_together(to_int(shape.line_bytes() / shape.copied_bytes())));
+    double const issue = (steps * (8 + shape.fragments + (shape.masked ? 2 : 0)) + works * (14 + 6 * shape.fragments) +
+                          copies + staged / shape.run() / 32 * 16 + results / shape.run() / 32 * 45 +
+                          shape.passes() * warps * 35) /
                          4;
-    double const alone = block_clocks + passes * pass_clocks + steps / shape.warps * step_clocks + issue;
+    double const alone = tile_clocks + shape.passes() * pass_clocks +
+                         steps / warps / shape.rows_together() * step_clocks + issue;
     double const clocks =
-        std::max({tensor, shared, issue, alone / shape.blocks}) + 0.1 * (tensor + shared + issue);
+        std::max({tensor, shared, issue / issued, alone / shape.blocks}) + 0.1 * (tensor + shared + issue);
+    double const filters = warps * shape.works_of_warp() * shape.fragments * shape.steps() *
+                           (shape.together ? 40 : 90) / 4 / issued + 2500;
     double const multiprocessors = is_emulated_ ? 2 : gpu_.multiprocessors;
-    double const resident = multiprocessors * shape.blocks;
-    double const blocks = static_cast<double>(plan.blocks);
-    double const waves = std::max(std::ceil(blocks / multiprocessors), blocks / resident);
-    double const compute = waves * clocks / gpu_.clock_hertz;
+    double const of_multiprocessor = std::ceil(static_cast<double>(plan.blocks) / multiprocessors);
+    double const tiles = std::ceil(static_cast<double>(plan.tiles) / static_cast<double>(plan.slots));
+    double const busy = std::min(1.0, of_multiprocessor / shape.blocks);  // fewer blocks hide less
+    double const of_tile = std::max(clocks, alone / shape.blocks / std::max(busy, 1.0 / shape.blocks));
+    double const compute = of_multiprocessor * (tiles * of_tile + filters) / gpu_.clock_hertz;
     double const tile = static_cast<double>(shape.pixels()) * shape.rows.step * shape.columns.step;
     double const overlap = std::max(0.0, shape.halo() / tile - 1);
     auto const bytes = [](TensorDescription const& of) {
@@ -245,6 +254,7 @@ GroupedArguments arguments_of(Problem const& p, GroupedPlan const& plan, Convolu
     return to_int(find_digit(letter, form.image_outer(), form.image().arguments.outer).number);
   };
   window.number_image = number('n'), window.number_row = number('p'), window.number_column = number('q');
+  window.tiles = to_int(plan.tiles), window.slots = to_int(plan.slots);
   window.parts = Divisor(plan.parts);
   window.tiles_across = Divisor(plan.tiles_across), window.tiles_down = Divisor(plan.tiles_down);
   window.shape = plan.shape;

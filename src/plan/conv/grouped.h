@@ -10,7 +10,8 @@ struct GroupedPlan {
   std::string refusal;  // not empty: why the kernel does not support the problem
   GroupedShape shape;
   Index parts = 1, tiles_down = 1, tiles_across = 1, image_tiles = 1;
-  Index blocks = 0;    // of the launch
+  Index tiles = 0, slots = 1;  // slots: blocks that share the tiles of a part
+  Index blocks = 0;            // of the launch
   double seconds = 0;  // predicted
 };
 // The shape that is predicted to be fastest, for a forward convolution or a data gradient.

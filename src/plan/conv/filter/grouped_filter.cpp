@@ -114,7 +114,7 @@ class ShapeSearch {
   // Predicted seconds: limited by tensor cores, shared memory, issue slots, latency or memory; then the sums.
   double predicted(GroupedFilterPlan const& plan) const {
     constexpr double launches_seconds = 6e-6, mma_clocks = 2.2, matrices_clocks = 4.6, tile_clocks = 2500,
-                     pass_clocks = 60;
+                     pass_clocks = 60, measured = 1.4;
     GroupedFilterShape const& shape = plan.shape;
     double const passes = static_cast<double>(parts(shape.pixels(), GroupedFilterShape::pass_pixels));
     double const works = passes * shape.works(), pairs = shape.tap_pairs();
@@ -129,7 +129,7 @@ class ShapeSearch {
                                            (pass_clocks + 2 * pairs * (9 + 5 * shape.fragments)) +
                          issue;
     double const clocks =
-        std::max({tensor, shared, issue, alone / shape.blocks}) + 0.1 * (tensor + shared + issue);
+        measured * (std::max({tensor, shared, issue, alone / shape.blocks}) + 0.1 * (tensor + shared + issue));
     double const multiprocessors = is_emulated_ ? 2 : gpu_.multiprocessors;
     double const tiles_of_block =
         std::ceil(static_cast<double>(plan.tiles) / static_cast<double>(plan.parts));
@@ -223,8 +223,10 @@ program::Program grouped_filter_program(Plan<Problem> const& plan) {
     kernel.entry = "grouped_filter_sum_kernel";
     kernel.shared_bytes = threads * static_cast<unsigned>(sizeof(float));
     std::size_t const sums = made.add_kernel<Parameters>(kernel, form);
-    auto const fill = [form, problem = plan.problem, grouped](program::Run const& run, Parameters& to) {
-      describe(to, problem, grouped, form);
+    Parameters described;
+    describe(described, plan.problem, grouped, form);
+    auto const fill = [form, described](program::Run const& run, Parameters& to) {
+      to = described;
       to.image = run.tensors[0], to.gradient = run.tensors[1];
       to.partials = reinterpret_cast<float*>(run.workspace);
       fill_destination(to.d, form.d, ConvolutionProgram::result(run));
