@@ -307,8 +307,20 @@ double share_read(Problem const& p) {
 
 }  // namespace
 
-WindowProducts window_products(Problem const& problem, Gpu const& gpu, PackRecipe const& packing) {
+int bytes_of_step(Problem const& problem, PackRecipe const& packing, bool emulated) {
+  Problem const p = packed_problem(problem, packing);
+  TensorDescription const& image = image_of(p);
+  if (is_filter(p) || size_of(image.type) != 2) return step_bytes;
+  int const shallowest = emulated ? step_bytes / 2 : step_bytes / 4;  // the swizzles of wgmma's operands
+  int bytes = step_bytes;
+  while (bytes > shallowest && image.extent(1) * size_of(image.type) * 2 <= bytes) bytes /= 2;
+  return bytes;
+}
+
+WindowProducts window_products(Problem const& problem, Gpu const& gpu, PackRecipe const& packing,
+                               int row_bytes) {
   WindowProducts all;
+  all.row_bytes = row_bytes;
   Problem const p = packed_problem(problem, packing);
   all.refusal = problem_kind_violation(p, gpu, packing);
   if (!all.refusal.empty()) return all;
@@ -326,7 +338,7 @@ WindowProducts window_products(Problem const& problem, Gpu const& gpu, PackRecip
   for (ConvolutionForm const& form : forms) {
     if (form.rows() == 0 || form.columns() == 0) continue;
     WindowProduct& made = all.parts.emplace_back();
-    made.form = with_image(all.filter_gradient ? form : stepwise(form, step_bytes / size_of(image.type)),
+    made.form = with_image(all.filter_gradient ? form : stepwise(form, row_bytes / size_of(image.type)),
                            all.image_is_a);
     made.product = gemm_view(made.form);
     all.refusal = set_operands(made, p, packing);

@@ -106,7 +106,7 @@ class WindowProgram {
   explicit WindowProgram(Plan<Problem> const& plan)
       : plan_(plan), packing_(std::get<PackRecipe>(plan.recipe.own)), made_(plan, workspace_of(plan)) {
     auto launch = std::make_shared<WindowLaunch>();
-    launch->windows = window_products(plan.problem, plan.device.gpu, packing_);
+    launch->windows = window_products(plan.problem, plan.device.gpu, packing_, row_bytes());
     launch->recipe = plan.recipe.product;
     launch->scalars = plan.problem.epilogue.expression.scalars().size();
     WindowProducts const& windows = launch->windows;
@@ -149,6 +149,11 @@ class WindowProgram {
     return workspace;
   }
 
+  int row_bytes() const {
+    Problem const& p = plan_.problem;
+    TensorDescription const& image = p.direction == ConvolutionDirection::data ? p.y : p.x;
+    return plan_.recipe.product.policy.block_k * size_of(image.type);
+  }
   bool together() const { return run_together(plan_.recipe, launch_->windows); }
 
   // Calls use(Parameters{}) with the type of a product's parameters.
@@ -292,8 +297,8 @@ class WindowProgram {
 
 program::KernelSpec emulated_window_kernel(DataType type, WindowOperands const& operands) {
   Sources const sources = sources_of(type, type, operands);
-  GemmPolicy const policy =
-      emulator::emulated_policy(MainLoop::warp_specialized, Multiply::wgmma, size_of(type));
+  GemmPolicy policy = emulator::emulated_policy(MainLoop::warp_specialized, Multiply::wgmma, size_of(type));
+  policy.block_k = operands.row_bytes / size_of(type);
   return {.entry = "warp_specialized_kernel",
           .traits =
               ProductKernelTraits{policy, sources.a, sources.b, is_int8(type) ? DataType::s32 : DataType::f32,
