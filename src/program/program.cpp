@@ -1,7 +1,10 @@
-// The composed text of a kernel.
+// The composed text of a kernel, and tensor maps.
 #include "src/program/program.h"
 
 #include <fmt/format.h>
+
+#include "cosmati/ops/error.h"
+#include "src/program/tensor_map_limits.h"
 
 namespace cosmati::program {
 namespace {
@@ -11,7 +14,21 @@ std::string instance(KernelSpec const& kernel, std::string const& traits) {
   return fmt::format("{}<{}{}{}>", kernel.entry, traits, second.empty() ? "" : ", ", second);
 }
 
+void check(auto const& tensor) {
+  if (std::string const sentence = map_violation(tensor); !sentence.empty())
+    throw Error(ErrorCode::bad_request, "a tensor map " + sentence);
+}
+
 }  // namespace
+
+arch::TensorMap TensorMapEncoder::operator()(TiledTensor const& tensor) const {
+  check(tensor);
+  return tiled(tensor);
+}
+arch::TensorMap TensorMapEncoder::operator()(WindowedTensor const& tensor) const {
+  check(tensor);
+  return windowed(tensor);
+}
 
 std::string KernelSpec::key() const { return instance(*this, traits); }
 

@@ -57,14 +57,14 @@ struct Grid {
 using emulator::TiledTensor;
 using emulator::WindowedTensor;  // in im2col mode
 
-// Provided by the backend: the driver's function, or the emulator's model of it. Throws Error if the driver
-// rejects the map.
+// Provided by the backend: the driver's function, or the emulator's model of it. Throws Error if the map
+// exceeds a limit of the driver (src/program/tensor_map_limits.h).
 struct TensorMapEncoder {
   arch::TensorMap (*tiled)(TiledTensor const& tensor) = nullptr;
   arch::TensorMap (*windowed)(WindowedTensor const& tensor) = nullptr;
 
-  arch::TensorMap operator()(TiledTensor const& tensor) const { return tiled(tensor); }
-  arch::TensorMap operator()(WindowedTensor const& tensor) const { return windowed(tensor); }
+  arch::TensorMap operator()(TiledTensor const& tensor) const;
+  arch::TensorMap operator()(WindowedTensor const& tensor) const;
 };
 
 // The inputs of one run; everything else is decided when the plan is made.

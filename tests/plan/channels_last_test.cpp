@@ -61,13 +61,31 @@ TEST(ChannelsLast, IsTakenWhereMmaReadsRunsOfChannels) {
     }
 }
 
+// wgmma reads and writes full channels between two passes at the speed of a copy.
+TEST(ChannelsLast, ResultsAreCopiedBackWhereWgmmaMultiplies) {
+  Geometry layer;
+  layer.n = 64, layer.c = layer.k = 64, layer.h = layer.w = 56;
+  layer.pad_begin[0] = layer.pad_begin[1] = layer.pad_end[0] = layer.pad_end[1] = 1;
+  for (ConvolutionDirection const direction : directions) {
+    auto const planar = problem_of(direction, DataType::f16, DataType::f16, TensorFormat::nchw, layer);
+    auto const plan = plan_on("h200", planar);
+    ASSERT_EQ(plan.kernel, "channels_last");
+    Plan<ConvolutionProblem> const inner = plan::plan_of_copied(plan);
+    TensorDescription const& result = direction == ConvolutionDirection::forward ? inner.problem.y
+                                      : direction == ConvolutionDirection::data  ? inner.problem.x
+                                                                                 : inner.problem.w;
+    EXPECT_EQ(result.layout.stride[1], 1);
+    std::vector<Plan<TransformProblem>> const copies = plan::plans_of_copies(plan);
+    EXPECT_EQ(copies.back().problem.x.layout.stride[1], 1);
+    EXPECT_NE(copies.back().problem.y.layout.stride[1], 1);
+  }
+}
+
 TEST(ChannelsLast, RefusalsGiveTheReason) {
   auto const of = [](DataType type, Geometry const& g) {
     return problem_of(ConvolutionDirection::forward, type, type, TensorFormat::nchw, g);
   };
   Geometry narrow;
-  EXPECT_EQ(refusal_on("h200", of(DataType::f16, wide())),
-            "warp_specialized packs its operands itself on NVIDIA H200");
   EXPECT_EQ(refusal_on("a100", of(DataType::f32, wide())), "tensor cores do not multiply f32 by f32");
   EXPECT_EQ(refusal_on("a100", of(DataType::f16, narrow)),
             "4 channels of f16 per group do not fill runs of 16 bytes");

@@ -66,6 +66,29 @@ TEST(DepthwiseRows, EveryLayoutAndGeometry) {
           expect_right(problem_of(direction, DataType::f32, DataType::f32, format, g), kernel);
 }
 
+// Phases of different lengths, paddings that are not multiples of the dilation, and phases without a result.
+TEST(DepthwiseRows, DilatedTapsAreThoseOfOnePhase) {
+  Geometry even = padded(channels(12, 3, 1, 14, 14), 2, 2, 2, 2),
+           uneven = padded(channels(5, 3, 1, 11, 9), 1, 3, 0, 2),
+           few = padded(channels(4, 3, 1, 7, 2), 0, 5, 0, 3),
+           long_rows = padded(channels(8, 3, 1, 40, 5), 2, 0, 3, 1);
+  even.dilation[0] = even.dilation[1] = 2;
+  uneven.dilation[0] = 2, uneven.dilation[1] = 3;
+  few.dilation[0] = 3, few.dilation[1] = 4;
+  long_rows.dilation[0] = 3;
+  for (Geometry const& g : {even, uneven, few, long_rows})
+    for (ConvolutionDirection const direction : directions)
+      for (TensorFormat const format : formats) {
+        auto p = problem_of(direction, DataType::f32, DataType::f32, format, g);
+        expect_right(p, kernel);
+        if (direction == ConvolutionDirection::filter) continue;
+        TensorDescription const& result = direction == ConvolutionDirection::forward ? p.y : p.x;
+        p.epilogue.expression = epilogue::parse("acc + rest[n, k, p, q]", epilogue::convolution_indices);
+        p.epilogue.operands = {describe(DataType::f32, result.shape())};
+        expect_right(p, kernel);
+      }
+}
+
 TEST(DepthwiseRows, OtherTypes) {
   for (ConvolutionDirection const direction : directions)
     for (DataType const type : {DataType::f16, DataType::bf16})
@@ -149,7 +172,9 @@ TEST(DepthwiseRows, RefusesWhatItCannotKeepInRegisters) {
   EXPECT_EQ(refusal(channels(16, 3, 1, 20, 20), DataType::s8), "s8 operands; valid types: f32, f16, bf16");
   Geometry dilated = channels(16, 3, 1, 20, 20), many = dilated;
   dilated.dilation[1] = 2, many.k = 32;
-  EXPECT_EQ(refusal(dilated), "dilation 2; must be 1");
+  EXPECT_EQ(refusal(dilated), "");
+  dilated.stride[0] = 2;
+  EXPECT_EQ(refusal(dilated), "dilation 2 with stride 2; only one of them may exceed 1");
   EXPECT_EQ(refusal(many),
             "16 channels and 32 filters in 16 groups; each channel must form its own group, with one filter");
 }
@@ -166,6 +191,15 @@ TEST(DepthwiseRows, CompilesWithoutLocalMemory) {
       auto const plan = make_plan(p, gpu(), only());
       EXPECT_EQ(jit::compile(main_source(plan)).local_bytes, 0)
           << "stride " << stride << ", direction " << static_cast<int>(direction);
+      if (stride == 2) continue;
+      for (Index const taps : {3, 5}) {
+        Geometry dilated = padded(channels(96, taps, 1, 28, 28), 4, 4, 4, 4);
+        dilated.n = 32, dilated.dilation[0] = dilated.dilation[1] = 2;
+        auto const of = make_plan(
+            problem_of(direction, DataType::f16, DataType::f16, TensorFormat::nhwc, dilated), gpu(), only());
+        EXPECT_EQ(jit::compile(main_source(of)).local_bytes, 0)
+            << taps << " dilated taps, direction " << static_cast<int>(direction);
+      }
     }
 }
 

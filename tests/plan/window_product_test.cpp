@@ -49,6 +49,30 @@ TEST(WindowProduct, EveryGeometryForward) {
   for (Geometry const& geometry : windowed_geometries()) expect_right(nhwc(forward, geometry), kernel);
 }
 
+// Up to 32 channels of 16 bits fill at most half of a full step.
+TEST(WindowProduct, FewChannelsHaveShallowSteps) {
+  PlanOptions options, full;
+  options.kernel = full.kernel = kernel;
+  full.policy = "block_k=64";
+  for (Index const channels : {8, 24, 32, 40}) {
+    Geometry g = windowed_geometries().front();
+    g.c = channels, g.k = channels;
+    for (ConvolutionDirection const direction : {forward, data}) {
+      auto const p = nhwc(direction, g);
+      int const depth = make_plan(p, emulated_device(), options).recipe.product.policy.block_k;
+      EXPECT_EQ(depth, channels <= 32 ? 32 : 64);
+      expect_right(p, kernel);
+      EXPECT_EQ(make_plan(p, emulated_device(), full).recipe.product.policy.block_k, 64);
+      expect_right(p, kernel, "block_k=64");
+    }
+  }
+  Geometry few = windowed_geometries().front();
+  few.c = 16;
+  EXPECT_EQ(plan::bytes_of_step(nhwc(forward, few), {}, false), 32);
+  EXPECT_EQ(plan::bytes_of_step(nhwc(forward, few, DataType::s8), {}, false), 128);
+  EXPECT_EQ(plan::bytes_of_step(nhwc(ConvolutionDirection::filter, few), {}, false), 128);
+}
+
 TEST(WindowProduct, DataGradientsReadTheirTapsBackward) {
   for (Geometry geometry : windowed_geometries()) {
     geometry.stride[0] = geometry.stride[1] = 1;

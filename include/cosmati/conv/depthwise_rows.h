@@ -154,10 +154,37 @@ COSMATI_DEVICE DepthwiseRowsPlace place_of(DepthwiseRowsSchedule const& schedule
   return {third, first, second, image};
 }
 
+// The distances between adjacent rows and columns of results, and the first ones of the phase.
+struct DepthwiseRowsResults {
+  int down = 1, right = 1, first_row = 0, first_column = 0;
+};
+
+// Describes the image of one phase of a dilated convolution, and leaves the index of the image in `image`.
+template <class Traits>
+COSMATI_DEVICE DepthwiseRowsResults enter_phase(DepthwiseRowsArguments& all,
+                                                DepthwiseRowsSchedule const& schedule, int& image) {
+  using Element = typename Traits::ElementA;
+  constexpr DepthwiseRowsShape shape = Traits::shape;
+  int const rows = schedule.row_phases.divisor, columns = schedule.column_phases.divisor;
+  int const rest = schedule.column_phases.quotient(image), of_column = image - rest * columns;
+  image = schedule.row_phases.quotient(rest);
+  int const of_row = rest - image * rows;
+  DepthwiseRowsPhase const row(of_row, rows, all.pad_row, shape.transposed),
+      column(of_column, columns, all.pad_column, shape.transposed);
+  all.row_origin = row.first - (shape.transposed ? shape.live_groups() - 1 : 0);
+  all.column_origin = column.first - shape.columns_before();
+  all.image = static_cast<Element const*>(all.image) + row.from * all.image_row +
+              column.from * Index{all.image_column};
+  all.height = row.positions(all.height, row.from, rows);
+  all.width = column.positions(all.width, column.from, columns);
+  all.image_row *= rows, all.image_column *= columns;
+  return {rows, columns, of_row, of_column};
+}
+
 // Stores the finished group of rows whose first row is `row`.
 template <class Traits>
 COSMATI_DEVICE void store_group(
-    typename Traits::Params const& params, DepthwiseRowsPlace const& at, int row, int column,
+    typename Traits::Params const& params, DepthwiseRowsPlace const& at, int row, int column, int right,
     typename Traits::Sum (&sum)[Traits::shape.rows_out()][Traits::shape.run][Traits::shape.vector],
     bool complete) {
   using Real = typename Traits::Epilogue::Real;
@@ -177,12 +204,13 @@ COSMATI_DEVICE void store_group(
       for (int v = 0; v < shape.vector; ++v) {
         value[v] = arch::number_cast<Real>(sum[k][o][v]);
       }
-      if (!exists || static_cast<unsigned>(column + o) >= static_cast<unsigned>(all.result_width)) continue;
-      int const number = pixel + (column + o) * all.column_number;
+      if (!exists || static_cast<unsigned>(column + o * right) >= static_cast<unsigned>(all.result_width))
+        continue;
+      int const number = pixel + (column + o * right) * all.column_number;
       typename Traits::Epilogue::Tile const epilogue(params.epilogue, 0, all.swapped ? at.channel : number,
                                                      all.swapped ? number : at.channel);
       Traits::Epilogue::apply(epilogue, 0, 0, shape.vector, value);
-      Traits::Destination::store(to, o * all.result_column, all.result_channel, value);
+      Traits::Destination::store(to, o * right * all.result_column, all.result_channel, value);
     }
   }
 }
@@ -193,11 +221,13 @@ COSMATI_KERNEL(Traits::threads, Traits::shape.blocks)
 depthwise_rows_kernel(COSMATI_PARAMETER typename Traits::Params params) {
   using Rows = DepthwiseRows<Traits>;
   constexpr DepthwiseRowsShape shape = Traits::shape;
-  DepthwiseRowsArguments const& all = params.all;
+  DepthwiseRowsArguments all = params.all;
   DepthwiseRowsSchedule const& schedule = params.schedule;
   int const thread = arch::block_x() * Traits::threads + arch::thread();
   if (thread >= schedule.threads) return;
-  DepthwiseRowsPlace const at = place_of<Traits>(schedule, thread);
+  DepthwiseRowsPlace at = place_of<Traits>(schedule, thread);
+  DepthwiseRowsResults results;
+  if constexpr (shape.dilated) results = enter_phase<Traits>(all, schedule, at.image);
 
   Rows rows;
   rows.load_filter(all, at.channel);
@@ -207,9 +237,12 @@ depthwise_rows_kernel(COSMATI_PARAMETER typename Traits::Params params) {
   constexpr int step_columns =
       shape.transposed ? shape.run / shape.column_step : shape.run * shape.column_step;
   int const column = all.column_origin + at.run * step_columns;
-  int const result_column = all.result_column_origin + at.run * shape.run;
+  int const result_column =
+      results.first_column + (all.result_column_origin + at.run * shape.run) * results.right;
   typename Rows::Image image(all, at.image, at.channel, all.row_origin + first_group * Rows::rows_in, column);
-  int result_row = all.result_row_origin + (first_group - (Rows::live_groups - 1)) * Rows::rows_out;
+  int result_row =
+      results.first_row +
+      (all.result_row_origin + (first_group - (Rows::live_groups - 1)) * Rows::rows_out) * results.down;
   constexpr int copies = shape.unrolled ? Rows::live_groups : 1;
   COSMATI_NO_UNROLL
   for (int begin = 0; begin < steps; begin += copies) {
@@ -223,10 +256,10 @@ depthwise_rows_kernel(COSMATI_PARAMETER typename Traits::Params params) {
         image.take(all, row);
         rows.add(i, in, row);
       }
-      store_group<Traits>(params, at, result_row, result_column,
+      store_group<Traits>(params, at, result_row, result_column, results.right,
                           rows.sum[DepthwiseRowsMap<Traits::shape>::place(i, Rows::live_groups - 1)],
                           begin + i >= Rows::live_groups - 1);
-      result_row += Rows::rows_out;
+      result_row += Rows::rows_out * results.down;
     }
   }
 }

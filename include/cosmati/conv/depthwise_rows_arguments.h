@@ -22,6 +22,7 @@ struct DepthwiseRowsArguments {
   int result_column = 0;
   int image_number = 0, row_number = 0, column_number = 0;  // increments of the pixel's index, m or n
   bool swapped = false;                                     // m is the channel, n the pixel
+  int pad_row = 0, pad_column = 0;  // if shape.dilated: of the undilated tensors, which the rest describes
 };
 
 // Thread order, fastest first: vectors of channels or runs of a row, whichever is contiguous; then runs or
@@ -30,6 +31,7 @@ struct DepthwiseRowsSchedule {
   Divisor first, second, third;
   int threads = 0;  // of all blocks
   int groups = 1, groups_of_part = 1;
+  Divisor row_phases, column_phases;  // dilations; an image is (image, row phase, column phase)
 };
 
 template <class Epilogue, class Destination>
@@ -47,6 +49,7 @@ struct DepthwiseRowsFilterArguments {
   int height = 1, width = 1;  // of x
   int row_origin = 0, column_origin = 0;
   int gradient_width = 1;
+  int pad_row = 0, pad_column = 0;  // if shape.dilated, as above
   int image_column = 0, gradient_column = 0;
   Index image_batch = 0, image_channel = 0, image_row = 0;  // strides, in elements
   Index gradient_image = 0, gradient_channel = 0, gradient_row = 0;
@@ -61,6 +64,7 @@ struct DepthwiseRowsFilterSchedule {
   int items = 1, items_at_a_time = 1;  // of all parts
   int parts = 1;
   int groups = 1, groups_of_part = 1;  // rows of dy
+  Divisor row_phases, column_phases;   // as above
 };
 
 template <class Epilogue, class Destination>

@@ -134,6 +134,30 @@ struct DepthwiseRowsFilter {
   }
 };
 
+// Describes the tensors of one phase of a dilated convolution, and leaves the image in `image`; returns the
+// rows of dy.
+template <class Traits>
+COSMATI_DEVICE int enter_phase(DepthwiseRowsFilterArguments& all, DepthwiseRowsFilterSchedule const& schedule,
+                               int& image) {
+  int const rows = schedule.row_phases.divisor, columns = schedule.column_phases.divisor;
+  int const rest = schedule.column_phases.quotient(image), of_column = image - rest * columns;
+  image = schedule.row_phases.quotient(rest);
+  int const of_row = rest - image * rows;
+  DepthwiseRowsPhase const row(of_row, rows, all.pad_row, false),
+      column(of_column, columns, all.pad_column, false);
+  all.row_origin = row.first, all.column_origin = column.first;
+  all.image = static_cast<typename Traits::ElementImage const*>(all.image) + row.from * all.image_row +
+              column.from * Index{all.image_column};
+  all.height = row.positions(all.height, row.from, rows);
+  all.width = column.positions(all.width, column.from, columns);
+  all.gradient = static_cast<typename Traits::ElementGradient const*>(all.gradient) +
+                 of_row * all.gradient_row + of_column * Index{all.gradient_column};
+  all.gradient_width = column.positions(all.gradient_width, of_column, columns);
+  all.image_row *= rows, all.gradient_row *= rows;
+  all.image_column *= columns, all.gradient_column *= columns;
+  return row.positions(schedule.groups, of_row, rows);
+}
+
 // Adds the threads' sums of taps starting at `first`, and stores those of the block's part.
 template <class Traits>
 COSMATI_DEVICE void store_partials(typename Traits::Params const& params,
@@ -190,10 +214,15 @@ depthwise_rows_filter_kernel(COSMATI_PARAMETER typename Traits::Params params) {
   if (slot < schedule.slots && channel < schedule.channels) {
     COSMATI_NO_UNROLL
     for (int item = part * schedule.slots + slot; item < schedule.items; item += schedule.items_at_a_time) {
-      int const upper = schedule.runs.quotient(item), image = schedule.row_parts.quotient(upper);
+      int const upper = schedule.runs.quotient(item);
+      int image = schedule.row_parts.quotient(upper);
       int const first_group = (upper - image * schedule.row_parts.divisor) * schedule.groups_of_part;
-      int const left = schedule.groups - first_group;
-      rows.walk(params.all, image, channel, first_group,
+      DepthwiseRowsFilterArguments all = params.all;
+      int groups = schedule.groups;
+      if constexpr (Traits::shape.dilated) groups = enter_phase<Traits>(all, schedule, image);
+      int const left = groups - first_group;
+      if (Traits::shape.dilated && left <= 0) continue;
+      rows.walk(all, image, channel, first_group,
                 left < schedule.groups_of_part ? left : schedule.groups_of_part,
                 (item - upper * schedule.runs.divisor) * run);
     }

@@ -16,6 +16,9 @@ struct DepthwiseRowsShape {
   // live group, so that sums stay in their registers instead of moving to the next ones after each step.
   bool ahead = false, unrolled = false;
   int blocks = 1;  // resident blocks per multiprocessor that registers allow
+  // Rows and columns are those of one phase each, so that taps are adjacent (DepthwiseRowsPhase); steps
+  // are 1.
+  bool dilated = false;
 
   // The number of groups of result rows that one image row contributes to.
   COSMATI_CONSTEXPR int live_groups() const { return (row_taps + row_step - 1) / row_step; }
@@ -30,6 +33,22 @@ struct DepthwiseRowsShape {
     return transposed ? run / column_step + columns_before() : (run - 1) * column_step + column_taps;
   }
   friend COSMATI_CONSTEXPR bool operator==(DepthwiseRowsShape const&, DepthwiseRowsShape const&) = default;
+};
+
+// A dilated convolution without strides is one without dilation for each phase, the residue of a position
+// modulo the dilation: the results at phase + dilation * i read the image at from + dilation * (i + first +
+// tap), or, transposed, are reached from the image at from + dilation * (i + first - tap).
+struct DepthwiseRowsPhase {
+  int from, first;
+  COSMATI_CONSTEXPR DepthwiseRowsPhase(int phase, int dilation, int pad, bool transposed) {
+    int const at = transposed ? phase + pad : phase - pad;
+    first = at >= 0 ? at / dilation : -((dilation - 1 - at) / dilation);
+    from = at - first * dilation;
+  }
+  // The positions of a phase among `extent`.
+  static COSMATI_CONSTEXPR int positions(int extent, int phase, int dilation) {
+    return (extent - phase + dilation - 1) / dilation;
+  }
 };
 
 // Maps taps to registers. All functions use only compile-time constants: a shape that a kernel reads at run

@@ -53,13 +53,15 @@ std::string violation(Problem const& p, Device const& device, PlanOptions const&
     if (taps < 1 || taps > max_taps)
       return fmt::format("{} taps; threads keep 1 to {} per direction", taps, max_taps);
     if (p.stride[i] > max_stride) return fmt::format("stride {}; at most {}", p.stride[i], max_stride);
-    if (p.dilation[i] != 1 && taps > 1) return fmt::format("dilation {}; must be 1", p.dilation[i]);
+    if (dilation_of(p, i) != 1 && std::max(p.stride[0], p.stride[1]) > 1)
+      return fmt::format("dilation {} with stride {}; only one of them may exceed 1", p.dilation[i],
+                         std::max(p.stride[0], p.stride[1]));
   }
   constexpr Index max_stride = Index{1} << 26;  // stride of a column: offsets of the columns of a run fit in
                                                 // 32 bits
   for (TensorDescription const* tensor : {&p.x, &p.y})
-    if (tensor->layout.stride[3] > max_stride)
-      return fmt::format("columns are {} elements apart; at most {}", tensor->layout.stride[3], max_stride);
+    if (Index const stride = tensor->layout.stride[3] * dilation_of(p, 1); stride > max_stride)
+      return fmt::format("columns are {} elements apart; at most {}", stride, max_stride);
   return {};
 }
 
@@ -68,13 +70,18 @@ struct Extents {
   Index groups, runs;
 };
 Extents extents_of(Problem const& p, DepthwiseRowsShape const& shape) {
+  if (shape.dilated) {  // of the longest phase
+    TensorDescription const& result = result_of(p);
+    return {parts_of(result.extent(2), dilation_of(p, 0)),
+            parts_of(parts_of(result.extent(3), dilation_of(p, 1)), shape.run)};
+  }
   if (!shape.transposed) return {p.y.extent(2), parts_of(p.y.extent(3), shape.run)};
   return {parts_of(p.x.extent(2) + p.pad_begin[0] % shape.row_step, shape.row_step),
           parts_of(p.x.extent(3) + p.pad_begin[1] % shape.column_step, shape.run)};
 }
 Index threads_of(Problem const& p, DepthwiseRowsRecipe const& recipe) {
   Extents const extents = extents_of(p, recipe.shape);
-  return p.x.extent(0) * (p.x.extent(1) / recipe.shape.vector) * extents.runs *
+  return p.x.extent(0) * dilation_phases(p) * (p.x.extent(1) / recipe.shape.vector) * extents.runs *
          parts_of(extents.groups, recipe.groups_of_part);
 }
 
@@ -89,6 +96,7 @@ DepthwiseRowsArguments arguments_of(Problem const& p, ConvolutionForm const& for
   all.height = to_int(image.extent(2)), all.width = to_int(image.extent(3));
   all.result_height = to_int(result.extent(2)), all.result_width = to_int(result.extent(3));
   int const pad_rows = to_int(p.pad_begin[0]), pad_columns = to_int(p.pad_begin[1]);
+  all.pad_row = pad_rows, all.pad_column = pad_columns;
   if (shape.transposed) {
     // The first group and run begin at or before position 0, the position of the first tap of some element of
     // dy.
@@ -127,6 +135,7 @@ DepthwiseRowsSchedule schedule_of(Problem const& p, DepthwiseRowsRecipe const& r
   schedule.third = shape.channels_last ? parts : channels;
   schedule.threads = to_int(threads_of(p, recipe));
   schedule.groups = to_int(extents.groups);
+  schedule.row_phases = Divisor(dilation_of(p, 0)), schedule.column_phases = Divisor(dilation_of(p, 1));
   schedule.groups_of_part = recipe.groups_of_part;
   return schedule;
 }
@@ -141,6 +150,9 @@ bool is_packed(TensorDescription const& w, int vector) {
 }
 
 }  // namespace
+
+Index dilation_of(Problem const& p, int axis) { return p.w.extent(2 + axis) > 1 ? p.dilation[axis] : 1; }
+Index dilation_phases(Problem const& p) { return dilation_of(p, 0) * dilation_of(p, 1); }
 
 int channel_vector(TensorDescription const& images) {
   int const size = size_of(images.type);
@@ -226,6 +238,7 @@ std::optional<DepthwiseRowsShape> rows_shape(Problem const& p, bool channels_las
   shape.channels_last = channels_last;
   shape.row_taps = to_int(p.w.extent(2)), shape.column_taps = to_int(p.w.extent(3));
   shape.row_step = to_int(p.stride[0]), shape.column_step = to_int(p.stride[1]);
+  shape.dilated = dilation_phases(p) > 1;
   if (emulated) {
     for (DepthwiseRowsShape known : emulated_rows_shapes)
       for (int const vector : {known.vector, 1}) {
@@ -236,14 +249,19 @@ std::optional<DepthwiseRowsShape> rows_shape(Problem const& p, bool channels_las
       }
     return {};
   }
+  Index const taps_of_axis = std::max(p.w.extent(2), p.w.extent(3));
   Choice const choice = (channels_last ? channels_choice : columns_choice)(
-      p.direction, std::max(p.w.extent(2), p.w.extent(3)), std::max(p.stride[0], p.stride[1]),
-      p.direction == ConvolutionDirection::data ? p.x.extent(3) : p.y.extent(3));
+      p.direction, taps_of_axis, std::max(p.stride[0], p.stride[1]),
+      parts_of(p.direction == ConvolutionDirection::data ? p.x.extent(3) : p.y.extent(3), dilation_of(p, 1)));
   shape.vector = std::min(choice.vector, max_vector);
   shape.run = choice.run;
   if (shape.transposed) shape.run = to_int(parts_of(choice.run, shape.column_step)) * shape.column_step;
-  shape.ahead = choice.ahead, shape.unrolled = choice.unrolled;
+  // The positions of a phase take the registers that an unrolled step would need.
+  shape.ahead = choice.ahead, shape.unrolled = choice.unrolled && !shape.dilated;
   shape.blocks = choice.blocks;
+  // Filter gradients keep their sums as well: without this, 8 to 40 bytes per thread are spilled.
+  bool const many = shape.vector == 4 || taps_of_axis > 3;
+  if (shape.dilated && channels_last && p.direction == ConvolutionDirection::filter && many) --shape.blocks;
   return shape;
 }
 
@@ -259,16 +277,23 @@ double rows_seconds(Problem const& p, Gpu const& gpu) {
   constexpr double share_of_memory = 0.85, share_of_rate = 0.33;
   double const products = number(p.y.layout.shape.size()) * number(p.w.extent(2) * p.w.extent(3));
   double const rate = gpu.clock_hertz * gpu.fma_f32 * gpu.multiprocessors;
-  double const copying = number(p.x.bytes() + p.y.bytes()) / (share_of_memory * gpu.memory_bytes_per_second);
+  // The columns of a phase share their sectors with those of others, which other threads read: predicted.
+  double const shared_sectors = dilation_of(p, 1) > 1 && !walks_channels(p.x, p.y) ? 1.5 : 1;
+  double const copying =
+      shared_sectors * number(p.x.bytes() + p.y.bytes()) / (share_of_memory * gpu.memory_bytes_per_second);
   double const computing = products / (share_of_rate * rate);
   return std::sqrt(copying * copying + computing * computing);  // std::hypot would require glibc 2.35
 }
 
+std::string phases_text(Problem const& p) {
+  return dilation_phases(p) == 1 ? "" : fmt::format(", {} phases without dilation", dilation_phases(p));
+}
+
 std::string shape_text(DepthwiseRowsShape const& shape) {
-  return fmt::format("DepthwiseRowsShape{{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}}}", shape.transposed,
-                     shape.channels_last, shape.packed_filter, shape.vector, shape.run, shape.row_taps,
-                     shape.column_taps, shape.row_step, shape.column_step, shape.ahead, shape.unrolled,
-                     shape.blocks);
+  return fmt::format("DepthwiseRowsShape{{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}{}}}",
+                     shape.transposed, shape.channels_last, shape.packed_filter, shape.vector, shape.run,
+                     shape.row_taps, shape.column_taps, shape.row_step, shape.column_step, shape.ahead,
+                     shape.unrolled, shape.blocks, shape.dilated ? ", true" : "");
 }
 
 std::string DepthwiseRowsTraits::print() const {
@@ -313,7 +338,8 @@ Offer<Problem> depthwise_rows(Problem const& problem, Device const& device, Plan
   if (emulated) offer.workspace_bytes = emulator::widening_bytes(problem, recipe);
   offer.text = fmt::format("{} columns by {} channels per thread, down {} rows, threads along {}",
                            rows.shape.run, rows.shape.vector, rows.groups_of_part * rows.shape.rows_out(),
-                           last ? "channels" : "columns");
+                           last ? "channels" : "columns") +
+               phases_text(problem);
   return offer;
 }
 

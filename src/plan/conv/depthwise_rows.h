@@ -39,7 +39,15 @@ inline constexpr DepthwiseRowsShape emulated_rows_shapes[] = {
     {false, true, false, 4, 4, 3, 2, 2, 1},
     {false, true, false, 1, 2, 5, 5, 1, 1},
     {false, false, false, 1, 2, 3, 3, 1, 1, true, true},
-    {false, false, false, 1, 2, 3, 3, 2, 2}};
+    {false, false, false, 1, 2, 3, 3, 2, 2},
+    {false, true, false, 4, 2, 3, 3, 1, 1, false, true, 1, true},
+    {false, false, false, 1, 2, 3, 3, 1, 1, true, true, 1, true}};
+
+// The dilation along rows (axis 0) or columns; 1 if a single tap has no distance to others. Each phase modulo
+// the dilations is a convolution without dilation.
+Index dilation_of(ConvolutionProblem const& problem, int axis);
+Index dilation_phases(ConvolutionProblem const& problem);
+std::string phases_text(ConvolutionProblem const& problem);
 
 // "DepthwiseRowsShape{false, true, ...}"
 std::string shape_text(DepthwiseRowsShape const& shape);

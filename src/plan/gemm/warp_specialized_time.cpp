@@ -106,10 +106,12 @@ class Prediction {
   // Whether B stays in shared memory: k is a single step, and the tiles have one column.
   bool keeps_b() const { return volume_.steps <= 1 && p_.cluster_k == 1 && form_.n <= p_.block_n; }
   double intake_clocks() const {
-    double const rows = p_.block_m + (keeps_b() ? 0 : p_.block_n), bytes = depth_bytes();
+    double const rows_of_b = keeps_b() ? 0 : p_.block_n, bytes = depth_bytes();
     bool const half = std::min(bytes, static_cast<double>(form_.k) * size_) * 2 >= step_bytes;
     double const row = bytes == step_bytes ? 0 : half ? fit.clocks_of_half_row : fit.clocks_of_short_row;
-    return rows * std::max(bytes / intake(), row);
+    // In a shallow step only rows along k are short.
+    auto const clocks = [&](Along along) { return std::max(bytes / intake(), along == Along::k ? row : 0); };
+    return p_.block_m * clocks(recipe_.a.along) + rows_of_b * clocks(recipe_.b.along);
   }
   double depth_bytes() const { return p_.block_k * size_; }  // of a step
   double products_per_clock() const {
@@ -162,7 +164,7 @@ class Prediction {
 
   // With a single shallow step, elements of tiles beyond the edge of D take time that nothing else does.
   double missing_seconds() const {
-    if (depth_bytes() == step_bytes) return 0;
+    if (depth_bytes() == step_bytes || volume_.steps > 1) return 0;
     return fit.not_hidden * rounds_ * (block_ - stored()) / fit.missing_rate;
   }
   // The elements of a tile that exist.

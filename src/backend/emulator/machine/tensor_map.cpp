@@ -5,6 +5,7 @@
 #include <string>
 
 #include "cosmati/ops/error.h"
+#include "src/program/tensor_map_limits.h"
 
 namespace cosmati::emulator {
 namespace {
@@ -13,65 +14,11 @@ constexpr unsigned long long mark = 0x636f736d'00000000;  // no CUtensorMap begi
 constexpr int change_bit = 4;                             // in the byte that holds the swizzle
 constexpr unsigned long long change_mask = 3ULL << change_bit;
 
-[[noreturn]] void refuse(std::string const& text) {
-  throw Error(ErrorCode::bad_request, "a tensor map " + text);
-}
-
 using std::to_string;
 
-// Checks the common requirements of both modes.
-void check_array(void const* address, int size, int rank, long long const* extent, long long const* stride) {
-  if (size != 1 && size != 2 && size != 4 && size != 8)
-    refuse("of elements of " + to_string(size) + " bytes; valid values: 1, 2, 4 and 8");
-  if (address == nullptr || (reinterpret_cast<std::uintptr_t>(address) & 15) != 0)
-    refuse("of an array whose address is null or not a multiple of 16 bytes");
-  for (int i = 0; i < rank; ++i) {
-    std::string const at = " of dimension " + to_string(i);
-    if (extent[i] < 1 || extent[i] > 1LL << 32)
-      refuse("with extent " + to_string(extent[i]) + at + "; valid values: 1 to 2^32");
-    if (i > 0 && (stride[i] <= 0 || stride[i] % 16 != 0 || stride[i] >= 1LL << 40))
-      refuse("with a stride of " + to_string(stride[i]) + " bytes" + at +
-             "; valid values: multiples of 16 from 16 to 2^40 - 16");
-  }
-}
-
-void check_row(int row, int swizzle) {
-  if (row % 16 != 0) refuse("with box rows of " + to_string(row) + " bytes; expected multiples of 16");
-  if (swizzle != 0 && swizzle != 32 && swizzle != 64 && swizzle != 128)
-    refuse("with a swizzle of " + to_string(swizzle) + " bytes; valid values: 0, 32, 64 and 128");
-  if (swizzle != 0 && row != swizzle)
-    refuse("with a swizzle of " + to_string(swizzle) + " bytes and box rows of " + to_string(row) +
-           " bytes; both must be equal");
-}
-
-void check(TiledTensor const& tensor) {
-  if (tensor.rank < 1 || tensor.rank > 5)
-    refuse("of rank " + to_string(tensor.rank) + "; valid values: 1 to 5");
-  check_array(tensor.address, tensor.element_bytes, tensor.rank, tensor.extent, tensor.stride);
-  for (int i = 0; i < tensor.rank; ++i)
-    if (tensor.box[i] < 1 || tensor.box[i] > 256)
-      refuse("with a box of " + to_string(tensor.box[i]) + " elements of dimension " + to_string(i) +
-             "; valid values: 1 to 256");
-  check_row(tensor.box[0] * tensor.element_bytes, tensor.swizzle_bytes);
-}
-
-void check(WindowedTensor const& tensor) {
-  check_array(tensor.address, tensor.element_bytes, 4, tensor.extent, tensor.stride);
-  for (int i = 0; i < 2; ++i) {
-    std::string const at = i == 0 ? " of columns" : " of rows";
-    for (int const corner : {tensor.lower[i], tensor.upper[i]})
-      if (corner < -128 || corner > 127)
-        refuse("with a corner at " + to_string(corner) + at + "; valid values: -128 to 127");
-    if (tensor.lower[i] > tensor.extent[1 + i] - 1 + tensor.upper[i])
-      refuse("whose corners leave no window" + at);
-    if (tensor.step[i] < 1 || tensor.step[i] > 8)
-      refuse("with a step of " + to_string(tensor.step[i]) + at + "; valid values: 1 to 8");
-  }
-  if (tensor.channels < 1 || tensor.channels > 256)
-    refuse("with a box of " + to_string(tensor.channels) + " channels; valid values: 1 to 256");
-  if (tensor.windows < 1 || tensor.windows > 1024)
-    refuse("with a box of " + to_string(tensor.windows) + " windows; valid values: 1 to 1024");
-  check_row(tensor.channels * tensor.element_bytes, tensor.swizzle_bytes);
+void check(auto const& tensor) {
+  if (std::string const sentence = program::map_violation(tensor); !sentence.empty())
+    throw Error(ErrorCode::bad_request, "a tensor map " + sentence);
 }
 
 constexpr unsigned long long windowed_bit = 1ULL << 6;  // in the byte that holds the swizzle

@@ -24,12 +24,16 @@ double number(Index value) { return static_cast<double>(value); }
 
 int taps_of(DepthwiseRowsShape const& shape) { return shape.row_taps * shape.column_taps; }
 
+// The rows and columns of dy in the longest phase.
+Index rows_of(Problem const& p) { return parts_of(p.y.extent(2), dilation_of(p, 0)); }
+Index columns_of(Problem const& p) { return parts_of(p.y.extent(3), dilation_of(p, 1)); }
+
 Index tiles_of(Problem const& p, DepthwiseRowsFilterRecipe const& recipe) {
   return parts_of(p.x.extent(1) / recipe.shape.vector, recipe.lanes);
 }
 Index items_of(Problem const& p, DepthwiseRowsFilterRecipe const& recipe) {
-  return p.y.extent(0) * parts_of(p.y.extent(3), recipe.shape.run) *
-         parts_of(p.y.extent(2), recipe.groups_of_part);
+  return p.y.extent(0) * dilation_phases(p) * parts_of(columns_of(p), recipe.shape.run) *
+         parts_of(rows_of(p), recipe.groups_of_part);
 }
 
 // Vectors of channels per block, chosen to leave the fewest threads idle.
@@ -51,6 +55,7 @@ DepthwiseRowsFilterArguments arguments_of(Problem const& p) {
   all.height = to_int(p.x.extent(2)), all.width = to_int(p.x.extent(3));
   all.row_origin = -to_int(p.pad_begin[0]), all.column_origin = -to_int(p.pad_begin[1]);
   all.gradient_width = to_int(p.y.extent(3));
+  all.pad_row = to_int(p.pad_begin[0]), all.pad_column = to_int(p.pad_begin[1]);
   auto const &x = p.x.layout.stride, &dy = p.y.layout.stride;
   all.image_batch = x[0], all.image_channel = x[1], all.image_row = x[2], all.image_column = to_int(x[3]);
   all.gradient_image = dy[0], all.gradient_channel = dy[1], all.gradient_row = dy[2];
@@ -63,14 +68,15 @@ DepthwiseRowsFilterSchedule schedule_of(Problem const& p, DepthwiseRowsFilterRec
   DepthwiseRowsFilterSchedule schedule;
   schedule.tiles = divisor(tiles_of(p, recipe));
   schedule.lanes = divisor(recipe.lanes);
-  schedule.runs = divisor(parts_of(p.y.extent(3), recipe.shape.run));
-  schedule.row_parts = divisor(parts_of(p.y.extent(2), recipe.groups_of_part));
+  schedule.runs = divisor(parts_of(columns_of(p), recipe.shape.run));
+  schedule.row_parts = divisor(parts_of(rows_of(p), recipe.groups_of_part));
   schedule.channels = to_int(p.x.extent(1));
   schedule.slots = recipe.slots;
   schedule.items = to_int(items_of(p, recipe));
   schedule.items_at_a_time = recipe.slots * recipe.parts;
   schedule.parts = recipe.parts;
-  schedule.groups = to_int(p.y.extent(2));
+  schedule.groups = to_int(p.y.extent(2));  // of all phases
+  schedule.row_phases = Divisor(dilation_of(p, 0)), schedule.column_phases = Divisor(dilation_of(p, 1));
   schedule.groups_of_part = recipe.groups_of_part;
   return schedule;
 }
@@ -98,12 +104,12 @@ Offer<Problem> depthwise_rows_filter(Problem const& problem, Device const& devic
     return offer;
   }
   rows.shape = *shape;
-  rows.ragged = emulated || problem.y.extent(3) % shape->run != 0;
+  rows.ragged = emulated || problem.y.extent(3) % (shape->run * dilation_of(problem, 1)) != 0;
   rows.lanes = last ? lanes_of(problem.x.extent(1) / shape->vector) : 1;
   rows.slots = threads / rows.lanes;
-  rows.groups_of_part = to_int(std::max<Index>(1, problem.y.extent(2)));
+  rows.groups_of_part = to_int(std::max<Index>(1, rows_of(problem)));
   Index const vectors = problem.x.extent(1) / shape->vector, tiles = tiles_of(problem, rows);
-  rows.groups_of_part = to_int(rows_of_part(problem.y.extent(2), 2 * shape->live_groups(),
+  rows.groups_of_part = to_int(rows_of_part(rows_of(problem), 2 * shape->live_groups(),
                                             items_of(problem, rows) * vectors, *shape, device.gpu));
   // As many blocks as are resident, so that each adds as many sums as possible before the second kernel.
   Index const items = items_of(problem, rows),
@@ -127,6 +133,7 @@ Offer<Problem> depthwise_rows_filter(Problem const& problem, Device const& devic
       "{} columns by {} channels per thread, down {} rows, {} by {} threads per block, {} partial sums added "
       "in a fixed order",
       rows.shape.run, rows.shape.vector, rows.groups_of_part, rows.lanes, rows.slots, rows.parts);
+  offer.text += phases_text(problem);
   return offer;
 }
 

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <utility>
 
 #include "src/ops/architecture.h"
 #include "src/plan/conv/choice.h"
@@ -16,14 +17,16 @@ namespace {
 
 using Problem = ConvolutionProblem;
 
-constexpr char const* own_name = "channels_last";
 constexpr int promised_alignment = 64;  // of the workspace itself
 constexpr int run_bytes = 16;
 
 struct Copy {
   TensorDescription Problem::*tensor;
-  TransformProblem transform;
+  TransformProblem transform;         // into the workspace or, of the result, out of it
   std::size_t offset = 0, bytes = 0;  // in the workspace
+  bool is_result = false;
+
+  TensorDescription const& own() const { return is_result ? transform.x : transform.y; }
 };
 
 // The operand that is read in windows comes first. The filter of a data gradient is read along its output
@@ -36,24 +39,41 @@ std::vector<TensorDescription Problem::*> operands_of(Problem const& p) {
   }
 }
 
+TensorDescription Problem::*result_of(Problem const& p) {
+  return p.direction == ConvolutionDirection::forward ? &Problem::y
+         : p.direction == ConvolutionDirection::data  ? &Problem::x
+                                                      : &Problem::w;
+}
+
 bool is_strided(TensorDescription const& tensor) {
   return tensor.extent(1) > 1 && tensor.layout.stride[1] != 1;
 }
 
-std::vector<Copy> copies_of(Problem const& p) {
+bool fills_runs(TensorDescription const& tensor) {
+  return tensor.extent(1) * size_of(tensor.type) % run_bytes == 0;
+}
+
+// wgmma computes a product faster than its epilogue stores single channels, so there the result is copied,
+// too; the staged epilogue of mma.sync is not worth another pass.
+std::vector<Copy> copies_of(Problem const& p, Gpu const& gpu) {
   std::vector<Copy> copies;
   std::size_t end = 0;
-  for (auto const tensor : operands_of(p)) {
-    TensorDescription const& from = p.*tensor;
-    if (!is_strided(from)) continue;
-    TensorDescription to = from;
-    to.layout =
-        image_layout(TensorFormat::nhwc, from.extent(0), from.extent(1), from.extent(2), from.extent(3));
-    to.alignment = promised_alignment;
-    auto const bytes = static_cast<std::size_t>(to.bytes());
-    copies.push_back({tensor, {from, to}, end, bytes});
+  auto const add = [&](TensorDescription Problem::*tensor, bool is_result) {
+    TensorDescription const& outside = p.*tensor;
+    if (!is_strided(outside)) return;
+    TensorDescription inside = outside;
+    inside.layout = image_layout(TensorFormat::nhwc, outside.extent(0), outside.extent(1), outside.extent(2),
+                                 outside.extent(3));
+    inside.alignment = promised_alignment;
+    auto const bytes = static_cast<std::size_t>(inside.bytes());
+    copies.push_back({tensor,
+                      is_result ? TransformProblem{inside, outside} : TransformProblem{outside, inside}, end,
+                      bytes, is_result});
     end += padded_bytes(bytes);
-  }
+  };
+  for (auto const tensor : operands_of(p)) add(tensor, false);
+  auto const result = result_of(p);
+  if (!copies.empty() && features_of(gpu).wgmma && fills_runs(p.*result)) add(result, true);
   return copies;
 }
 
@@ -62,7 +82,7 @@ std::size_t bytes_of(std::vector<Copy> const& copies) {
 }
 
 Problem copied_problem(Problem problem, std::vector<Copy> const& copies) {
-  for (Copy const& copy : copies) problem.*copy.tensor = copy.transform.y;
+  for (Copy const& copy : copies) problem.*copy.tensor = copy.own();
   problem.db = {};
   return problem;
 }
@@ -87,9 +107,6 @@ std::string violation(Problem const& p, Device const& device, PlanOptions const&
   if (copies.empty()) return "the channels of its operands are already contiguous";
   TensorDescription const& image = p.*operands_of(p).front();
   TensorDescription const& other = p.direction == ConvolutionDirection::filter ? p.y : p.w;
-  bool const requested = options.kernel == own_name;
-  if (!requested && features_of(device.gpu).wgmma)
-    return "warp_specialized packs its operands itself on " + device.gpu.name;
   if (!mma_takes(image.type, other.type, accumulator_type(image.type, other.type)))
     return fmt::format("tensor cores do not multiply {} by {}", name_of(image.type), name_of(other.type));
   if (std::string sentence = mma_device_violation(image.type, device.gpu); !sentence.empty()) return sentence;
@@ -107,7 +124,8 @@ std::string violation(Problem const& p, Device const& device, PlanOptions const&
 class ChannelsLast final : public Kernel<Problem> {
  public:
   explicit ChannelsLast(Plan<Problem> const& plan)
-      : copies_(copies_of(plan.problem)), convolution_(cosmati::prepare(plan_of_copied(plan))) {
+      : copies_(copies_of(plan.problem, plan.device.gpu)),
+        convolution_(cosmati::prepare(plan_of_copied(plan))) {
     for (Plan<TransformProblem> const& copy : plans_of_copies(plan))
       transforms_.push_back(cosmati::prepare(copy));
   }
@@ -115,18 +133,28 @@ class ChannelsLast final : public Kernel<Problem> {
   void enqueue(Problem::Arguments const& arguments, std::byte* workspace, Stream stream) const override {
     Problem::Arguments copied = arguments;
     std::byte* const own = workspace + bytes_of(copies_);
+    void* result = nullptr;
     for (std::size_t i = 0; i < copies_.size(); ++i) {
+      std::byte* const inside = workspace + copies_[i].offset;
+      if (copies_[i].is_result) {
+        result = std::exchange(result_of(copied, copies_[i]), inside);
+        continue;
+      }
       void const*& tensor = argument_of(copied, copies_[i]);
-      std::byte* const to = workspace + copies_[i].offset;
-      transforms_[i].run({.x = tensor, .y = to}, own, stream);
-      tensor = to;
+      transforms_[i].run({.x = tensor, .y = inside}, own, stream);
+      tensor = inside;
     }
     convolution_.run(copied, own, stream);
+    if (result != nullptr)  // the last copy
+      transforms_.back().run({.x = workspace + copies_.back().offset, .y = result}, own, stream);
   }
 
  private:
   static void const*& argument_of(Problem::Arguments& all, Copy const& copy) {
     return copy.tensor == &Problem::x ? all.x : copy.tensor == &Problem::w ? all.w : all.dy;
+  }
+  static void*& result_of(Problem::Arguments& all, Copy const& copy) {
+    return copy.tensor == &Problem::x ? all.dx : copy.tensor == &Problem::w ? all.dw : all.y;
   }
 
   std::vector<Copy> copies_;
@@ -137,12 +165,12 @@ class ChannelsLast final : public Kernel<Problem> {
 }  // namespace
 
 Plan<Problem> plan_of_copied(Plan<Problem> const& plan) {
-  std::vector<Copy> const copies = copies_of(plan.problem);
+  std::vector<Copy> const copies = copies_of(plan.problem, plan.device.gpu);
   return make_plan(copied_problem(plan.problem, copies), plan.device, options_of(plan, copies));
 }
 
 std::vector<Plan<TransformProblem>> plans_of_copies(Plan<Problem> const& plan) {
-  std::vector<Copy> const copies = copies_of(plan.problem);
+  std::vector<Copy> const copies = copies_of(plan.problem, plan.device.gpu);
   std::vector<Plan<TransformProblem>> plans;
   for (Copy const& copy : copies)
     plans.push_back(make_plan(copy.transform, plan.device, options_of(plan, copies)));
@@ -155,7 +183,7 @@ std::unique_ptr<Kernel<Problem>> prepare_channels_last(Plan<Problem> const& plan
 
 Offer<Problem> channels_last(Problem const& problem, Device const& device, PlanOptions const& options) {
   Offer<Problem> offer;
-  std::vector<Copy> const copies = copies_of(problem);
+  std::vector<Copy> const copies = copies_of(problem, device.gpu);
   offer.refusal = violation(problem, device, options, copies);
   if (!offer.refusal.empty()) return offer;
   PlanOptions const left =
@@ -168,7 +196,10 @@ Offer<Problem> channels_last(Problem const& problem, Device const& device, PlanO
     own = std::max(own, make_plan(copy.transform, device, left).workspace_bytes);
     seconds += seconds_of(copy, device.gpu);
     names += names.empty() ? "" : " and ";
-    names += copy.tensor == &Problem::x ? "x" : copy.tensor == &Problem::w ? "w" : "dy";
+    names += copy.is_result               ? "the result"
+             : copy.tensor == &Problem::x ? "x"
+             : copy.tensor == &Problem::w ? "w"
+                                          : "dy";
   }
   offer.recipe.algorithm = ConvolutionAlgorithm::channels_last;
   offer.recipe.own = SlicesRecipe{0, options.max_error};

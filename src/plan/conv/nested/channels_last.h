@@ -7,12 +7,12 @@
 
 namespace cosmati::plan {
 
-// For GPUs that multiply by mma.sync, which reads runs of channels; warp_specialized packs its operands
-// itself.
+// For kernels that read runs of channels: mma.sync and, if the passes of `transform` are faster than packing
+// and single stores, wgmma, whose result is copied, too.
 Offer<ConvolutionProblem> channels_last(ConvolutionProblem const& problem, Device const& device,
                                         PlanOptions const& options);
 
-// Copies the operands into the workspace, then runs the convolution that reads the copies.
+// Copies the operands into the workspace, runs the convolution that reads the copies, and copies its result.
 std::unique_ptr<Kernel<ConvolutionProblem>> prepare_channels_last(Plan<ConvolutionProblem> const& plan);
 
 // The plan of the convolution that reads the copies, and the plans of the copies.

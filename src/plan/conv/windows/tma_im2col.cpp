@@ -4,13 +4,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <optional>
 #include <utility>
 
 #include "src/ops/architecture.h"
 #include "src/plan/conv/choice.h"
 #include "src/plan/conv/windows/packing.h"
+#include "src/plan/conv/windows/window_maps.h"
 #include "src/plan/gemm/warp_specialized.h"
+#include "src/program/tensor_map_limits.h"
 
 namespace cosmati::plan {
 namespace {
@@ -242,6 +245,25 @@ std::string set_windows(WindowProduct& made, bool filter_gradient) {
   return sentence;
 }
 
+// The limit of the driver that a map exceeds, with the smallest box, whichever tile is chosen; an alignment
+// is the lowest address that a tensor may have.
+std::string map_violation(WindowProduct const& made, Problem const& p) {
+  auto const address = [](TensorDescription const& tensor) {
+    return reinterpret_cast<void*>(static_cast<std::uintptr_t>(tensor.alignment));
+  };
+  TensorDescription const& image = image_of(p);
+  TensorBox const box = tensor_box(Along::k, size_of(image.type), 2 * unit / size_of(image.type), 1, 1);
+  std::string sentence = program::map_violation(windowed_tensor(made.image, image.type, address(image), box));
+  if (!sentence.empty()) return fmt::format("{}: a tensor map {}", &image == &p.x ? "x" : "dy", sentence);
+  if (is_filter(p)) return {};
+  Index const offset = made.filter.base * size_of(p.w.type);
+  if (offset % unit != 0)
+    return fmt::format("w: the first tap of a phase is {} bytes from the start; TMA requires multiples of {}",
+                       offset, unit);
+  sentence = program::map_violation(filter_tensor(made.filter, p.w.type, address(p.w), box));
+  return sentence.empty() ? sentence : "w: a tensor map " + sentence;
+}
+
 // Sets the maps and strides of one launch; returns why this is impossible.
 std::string set_operands(WindowProduct& made, Problem const& p, PackRecipe const& packing) {
   TensorDescription const& image = image_of(p);
@@ -269,8 +291,9 @@ std::string set_operands(WindowProduct& made, Problem const& p, PackRecipe const
     windows.row_stride = 1;
     windows.column_stride = made.image.stride[1];
   }
-  // Phases without taps have no windows.
-  return sentence.empty() && form.depth() > 0 ? set_windows(made, gradient) : sentence;
+  if (!sentence.empty() || form.depth() == 0) return sentence;  // phases without taps have no windows
+  sentence = set_windows(made, gradient);
+  return sentence.empty() ? map_violation(made, p) : sentence;
 }
 
 // The fraction of the image that is read if windows skip rows and columns.
@@ -284,8 +307,20 @@ double share_read(Problem const& p) {
 
 }  // namespace
 
-WindowProducts window_products(Problem const& problem, Gpu const& gpu, PackRecipe const& packing) {
+int bytes_of_step(Problem const& problem, PackRecipe const& packing, bool emulated) {
+  Problem const p = packed_problem(problem, packing);
+  TensorDescription const& image = image_of(p);
+  if (is_filter(p) || size_of(image.type) != 2) return step_bytes;
+  int const shallowest = emulated ? step_bytes / 2 : step_bytes / 4;  // the swizzles of wgmma's operands
+  int bytes = step_bytes;
+  while (bytes > shallowest && image.extent(1) * size_of(image.type) * 2 <= bytes) bytes /= 2;
+  return bytes;
+}
+
+WindowProducts window_products(Problem const& problem, Gpu const& gpu, PackRecipe const& packing,
+                               int row_bytes) {
   WindowProducts all;
+  all.row_bytes = row_bytes;
   Problem const p = packed_problem(problem, packing);
   all.refusal = problem_kind_violation(p, gpu, packing);
   if (!all.refusal.empty()) return all;
@@ -303,7 +338,7 @@ WindowProducts window_products(Problem const& problem, Gpu const& gpu, PackRecip
   for (ConvolutionForm const& form : forms) {
     if (form.rows() == 0 || form.columns() == 0) continue;
     WindowProduct& made = all.parts.emplace_back();
-    made.form = with_image(all.filter_gradient ? form : stepwise(form, step_bytes / size_of(image.type)),
+    made.form = with_image(all.filter_gradient ? form : stepwise(form, row_bytes / size_of(image.type)),
                            all.image_is_a);
     made.product = gemm_view(made.form);
     all.refusal = set_operands(made, p, packing);

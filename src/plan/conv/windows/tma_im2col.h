@@ -9,6 +9,7 @@
 #include "src/plan/conv/form.h"
 #include "src/plan/conv/phases.h"
 #include "src/plan/gemm/canonical.h"
+#include "src/plan/gemm/warp_specialized.h"
 
 namespace cosmati::plan {
 
@@ -41,6 +42,7 @@ struct WindowOperands {
   bool image_is_a = true;        // otherwise it is b
   bool filter_gradient = false;  // the other operand is a matrix, dy, instead of the filter
   Along along_of_a = Along::k, along_of_b = Along::k;
+  int row_bytes = step_bytes;  // of a step along k, which covers channels of one tap
 };
 
 // All products of a convolution: for a strided data gradient one per phase, which may share a launch. For a
@@ -53,9 +55,11 @@ struct WindowProducts : WindowOperands {
   bool along_m = false;      // pixels of a result are contiguous; implies by_digits
   double operand_bytes = 0;  // bytes of both operands, each counted once
 };
-// The products of the operands after `packing`.
+// The products of the operands after `packing`, in steps of `row_bytes`.
 WindowProducts window_products(ConvolutionProblem const& problem, Gpu const& gpu,
-                               PackRecipe const& packing = {});
+                               PackRecipe const& packing = {}, int row_bytes = step_bytes);
+// The bytes of a step: those of a tap's channels if they fill at most half of a full step.
+int bytes_of_step(ConvolutionProblem const& problem, PackRecipe const& packing, bool emulated);
 
 // Whether the plan is a single launch over all phases, whose blocks are clusters.
 bool run_together(ConvolutionRecipe const& recipe, WindowProducts const& windows);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "src/plan/best_offer.h"
@@ -85,7 +86,7 @@ class WindowSearch {
     if (!best_.found() && !best_.refused())
       refuse(fmt::format("--policy {}: {} launches, the first with {} steps, cannot be partitioned this way",
                          options_.policy.text, windows_.parts.size(),
-                         front().k * size_of(front().a.type) / step_bytes));
+                         front().k * size_of(front().a.type) / windows_.row_bytes));
     return std::move(best_).result();
   }
 
@@ -105,6 +106,7 @@ class WindowSearch {
     recipe.result_width = form.d.width;
     recipe.sum = form.sum;
     GemmPolicy& p = recipe.policy;
+    if (!policy_.block_k) p.block_k = windows_.row_bytes / size_of(form.a.type);
     if (!emulated() && !policy_.epilogue) {
       p.epilogue = epilogue_schedule(problem_.epilogue.expression);
       if (!stores_by_tma(p, form)) p.epilogue = EpilogueSchedule::staged;
@@ -200,11 +202,13 @@ class WindowSearch {
     return with_tma(product, tma_seconds(p, volume)) * turns + results;
   }
 
-  // The time that TMA needs for the 128-byte rows that it unrolls. Measured on an H200, in clocks of a
-  // multiprocessor per row: 4.7; 5.8 if windows overlap in memory; 9 if they also begin within sectors.
+  // The time that TMA needs for the rows that it unrolls. Measured on an H200, in clocks of a multiprocessor
+  // per row of 128 bytes: 4.7; 5.8 if windows overlap in memory; 9 if they also begin within sectors.
+  // Predicted for shallow steps: the same for 64 bytes; for 32 bytes 13, as for the rows of matrices.
   double tma_seconds(GemmPolicy const& p, Volume const& volume) const {
     Index const step = packing_.place * problem_.stride[1] * size_of(problem_.x.type);
-    double const clocks = packing_.rows == 0 ? 4.7 : step % 32 == 0 ? 5.8 : 9;
+    double const whole = packing_.rows == 0 ? 4.7 : step % 32 == 0 ? 5.8 : 9;
+    double const clocks = windows_.row_bytes < 64 ? std::max(whole, 13.0) : whole;
     double const rows = volume.tiles * volume.steps * (windows_.image_is_a ? p.block_m : p.block_n);
     return rows * clocks / (device_.gpu.multiprocessors * device_.gpu.clock_hertz);
   }
@@ -223,6 +227,14 @@ class WindowSearch {
   double packing_seconds_;
   BestOffer<Problem> best_;
 };
+
+// The requested bytes of a step, if a step may have them; other requests are refused with the policy.
+std::optional<int> requested_row_bytes(Problem const& problem, PolicyRequest const& policy) {
+  DataType const type = problem.direction == ConvolutionDirection::data ? problem.y.type : problem.x.type;
+  if (!policy.block_k) return {};
+  int const bytes = *policy.block_k * size_of(type);
+  return bytes == 32 || bytes == 64 ? bytes : step_bytes;
+}
 
 }  // namespace
 
@@ -258,7 +270,10 @@ Offer<Problem> warp_specialized_convolution(Problem const& problem, Device const
   for (std::size_t i = 0; i < packings.size(); ++i) {
     if (taken && i < plain) continue;
     Offer<Problem> offer;
-    WindowProducts const windows = window_products(problem, device.gpu, packings[i]);
+    int const row_bytes =
+        requested_row_bytes(problem, options.policy)
+            .value_or(bytes_of_step(problem, packings[i], device.backend == Backend::emulator));
+    WindowProducts const windows = window_products(problem, device.gpu, packings[i], row_bytes);
     offer.refusal = windows.refusal;
     if (offer.refusal.empty()) offer.refusal = packing_violation(problem, packings[i]);
     taken = taken || offer.refusal.empty();

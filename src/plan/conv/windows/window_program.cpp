@@ -11,6 +11,7 @@
 #include "src/ops/number_types.h"
 #include "src/plan/conv/windows/packing.h"
 #include "src/plan/conv/windows/tma_im2col.h"
+#include "src/plan/conv/windows/window_maps.h"
 #include "src/plan/emulated/policy.h"
 #include "src/plan/gemm/model.h"
 #include "src/plan/gemm/parameters.h"
@@ -36,37 +37,6 @@ Sources sources_of(DataType a, DataType b, WindowOperands const& operands) {
                        along == Along::k ? "k" : "mn");
   };
   return {source(true), source(false)};
-}
-
-program::WindowedTensor windowed_tensor(ImageMap const& image, DataType type, void* data,
-                                        TensorBox const& box) {
-  int const size = size_of(type);
-  program::WindowedTensor tensor{.address = data, .element_bytes = size};
-  for (int i = 0; i < 4; ++i) {
-    tensor.extent[i] = image.extent[i];
-    tensor.stride[i] = stride_bytes(image.stride[i], image.extent[i], size);
-  }
-  std::copy_n(image.lower, 2, tensor.lower);
-  std::copy_n(image.upper, 2, tensor.upper);
-  std::copy_n(image.step, 2, tensor.step);
-  tensor.channels = box.row;
-  tensor.windows = box.rows;
-  tensor.swizzle_bytes = box.row * size;
-  return tensor;
-}
-
-program::TiledTensor filter_tensor(FilterMap const& filter, DataType type, void* data, TensorBox const& box) {
-  int const size = size_of(type);
-  program::TiledTensor tensor{.address = moved(data, filter.base, type),
-                              .rank = 4,
-                              .element_bytes = size,
-                              .box = {box.row, 1, 1, box.slice_rows},
-                              .swizzle_bytes = box.row * size};
-  for (int i = 0; i < 4; ++i) {
-    tensor.extent[i] = filter.extent[i];
-    tensor.stride[i] = stride_bytes(filter.stride[i], filter.extent[i], size);
-  }
-  return tensor;
 }
 
 // The parameters that all launches share.
@@ -136,7 +106,7 @@ class WindowProgram {
   explicit WindowProgram(Plan<Problem> const& plan)
       : plan_(plan), packing_(std::get<PackRecipe>(plan.recipe.own)), made_(plan, workspace_of(plan)) {
     auto launch = std::make_shared<WindowLaunch>();
-    launch->windows = window_products(plan.problem, plan.device.gpu, packing_);
+    launch->windows = window_products(plan.problem, plan.device.gpu, packing_, row_bytes());
     launch->recipe = plan.recipe.product;
     launch->scalars = plan.problem.epilogue.expression.scalars().size();
     WindowProducts const& windows = launch->windows;
@@ -179,6 +149,11 @@ class WindowProgram {
     return workspace;
   }
 
+  int row_bytes() const {
+    Problem const& p = plan_.problem;
+    TensorDescription const& image = p.direction == ConvolutionDirection::data ? p.y : p.x;
+    return plan_.recipe.product.policy.block_k * size_of(image.type);
+  }
   bool together() const { return run_together(plan_.recipe, launch_->windows); }
 
   // Calls use(Parameters{}) with the type of a product's parameters.
@@ -322,8 +297,8 @@ class WindowProgram {
 
 program::KernelSpec emulated_window_kernel(DataType type, WindowOperands const& operands) {
   Sources const sources = sources_of(type, type, operands);
-  GemmPolicy const policy =
-      emulator::emulated_policy(MainLoop::warp_specialized, Multiply::wgmma, size_of(type));
+  GemmPolicy policy = emulator::emulated_policy(MainLoop::warp_specialized, Multiply::wgmma, size_of(type));
+  policy.block_k = operands.row_bytes / size_of(type);
   return {.entry = "warp_specialized_kernel",
           .traits =
               ProductKernelTraits{policy, sources.a, sources.b, is_int8(type) ? DataType::s32 : DataType::f32,

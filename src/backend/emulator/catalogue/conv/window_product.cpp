@@ -8,10 +8,15 @@
 namespace cosmati::emulator {
 namespace {
 
-template <class A, class B, class Sum>
-using Traits = WarpSpecializedTraits<emulated_policy(MainLoop::warp_specialized, Multiply::wgmma,
-                                                     static_cast<int>(sizeof(typename A::Element))),
-                                     A, B, Sum, ConvolutionHostEpilogue, ConvolutionHostDestination>;
+constexpr GemmPolicy policy_of(int element_bytes, int row_bytes) {
+  GemmPolicy policy = emulated_policy(MainLoop::warp_specialized, Multiply::wgmma, element_bytes);
+  policy.block_k = row_bytes / element_bytes;
+  return policy;
+}
+
+template <class A, class B, class Sum, int row_bytes = 128>
+using Traits = WarpSpecializedTraits<policy_of(static_cast<int>(sizeof(typename A::Element)), row_bytes), A,
+                                     B, Sum, ConvolutionHostEpilogue, ConvolutionHostDestination>;
 
 template <auto kernel, class Traits, class Parameters>
 void add(KernelTable& table, program::KernelSpec const& spec) {
@@ -22,12 +27,12 @@ void add(KernelTable& table, program::KernelSpec const& spec) {
 }
 
 // One product is one phase.
-template <class Element, Along along, class Sum>
+template <class Element, Along along, class Sum, int row_bytes = 128>
 void add_phases(KernelTable& table, DataType type) {
-  using Own = Traits<ImageSource<Element>, FilterSource<Element, along>, Sum>;
+  using Own = Traits<ImageSource<Element>, FilterSource<Element, along>, Sum, row_bytes>;
   using Scheduler = PhaseScheduler<Own, max_phases_of_launch>;
   add<&warp_specialized_kernel<Own, Scheduler>, Own, typename Scheduler::Launch>(
-      table, plan::emulated_window_kernel(type, {.along_of_b = along}));
+      table, plan::emulated_window_kernel(type, {.along_of_b = along, .row_bytes = row_bytes}));
 }
 
 template <class A, class B>
@@ -46,6 +51,8 @@ void add_filter_gradient(KernelTable& table, DataType type) {
 void add_window_products(KernelTable& table) {
   add_phases<f16, Along::k, f32>(table, DataType::f16);
   add_phases<f16, Along::mn, f32>(table, DataType::f16);
+  add_phases<f16, Along::k, f32, 64>(table, DataType::f16);  // few channels
+  add_phases<f16, Along::mn, f32, 64>(table, DataType::f16);
   add_phases<tf32, Along::k, f32>(table, DataType::tf32);
   add_phases<s8, Along::k, s32>(table, DataType::s8);
   add_filter_gradient<TensorSource<f16, Along::mn>, ImageSource<f16, Along::mn>>(table, DataType::f16);

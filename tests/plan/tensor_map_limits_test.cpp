@@ -1,0 +1,100 @@
+// Tensor maps of planned convolutions against the limits of the driver, without a GPU: every launch of a plan
+// fills its parameters with addresses that have only the promised alignment.
+#include <gtest/gtest.h>
+
+#include "cosmati/ops/error.h"
+#include "src/program/tensor_map_limits.h"
+#include "tests/plan/convolution_cases.h"
+#include "tests/plan/gemm_problem.h"
+
+namespace cosmati {
+namespace {
+
+int encoded = 0;
+
+template <class Tensor>
+arch::TensorMap count(Tensor const&) {
+  ++encoded;
+  return {};
+}
+
+// Returns the number of maps; throws Error if one exceeds a limit.
+int maps_of(Plan<ConvolutionProblem> const& plan) {
+  encoded = 0;
+  program::Program const program = plan::program_of(plan);
+  program::Run run;
+  auto const at = [](std::size_t address) { return reinterpret_cast<void*>(address); };
+  TensorDescription const* const tensors[] = {&plan.problem.x, &plan.problem.w, &plan.problem.y};
+  for (std::size_t i = 0; i < 4; ++i)
+    run.tensors[i] =
+        at((i + 1) * 4096 + static_cast<std::size_t>(tensors[std::min<std::size_t>(i, 2)]->alignment));
+  run.workspace = static_cast<std::byte*>(at(1 << 20));
+  run.encode = {&count<program::TiledTensor>, &count<program::WindowedTensor>};
+  alignas(128) static std::byte parameters[program::max_room];
+  for (program::Step const& step : program.steps)
+    if (auto const* const launch = std::get_if<program::Launch>(&step)) launch->fill(run, parameters);
+  return encoded;
+}
+
+Plan<ConvolutionProblem> plan_of(ConvolutionProblem const& problem, std::string const& kernel) {
+  PlanOptions options;
+  options.kernel = kernel;
+  return make_plan(problem, testing::gpu_device("h200"), options);
+}
+
+TEST(TensorMapLimits, MapsOfRandomWindowsAreAccepted) {
+  using enum ConvolutionDirection;
+  int maps = 0;
+  for (char const* const kernel : {"warp_specialized", "wgrad_taps"})
+    for (TensorFormat const format : formats)
+      for (DataType const type : {DataType::f16, DataType::tf32})
+        for (ConvolutionDirection const direction : {forward, data, filter})
+          for (Index const channels : {3, 24, 64})
+            for (Index const filters : {3, 72})
+              for (Index const taps : {1, 3, 4})
+                for (Index const stride : {1, 2, 4}) {
+                  Geometry g;
+                  g.c = channels, g.k = filters, g.h = 21, g.w = 18, g.r = taps, g.s = (taps + 1) / 2;
+                  g.stride[0] = g.stride[1] = stride;
+                  g.pad_begin[0] = g.pad_end[1] = taps / 2;
+                  ConvolutionProblem p = problem_of(direction, type, type, format, g);
+                  for (TensorDescription* tensor : {&p.x, &p.w, &p.y}) tensor->alignment = 16;
+                  try {
+                    Plan<ConvolutionProblem> const plan = plan_of(p, kernel);
+                    EXPECT_NO_THROW(maps += maps_of(plan)) << kernel << to_string(p.x) << to_string(p.w);
+                  } catch (Error const&) {  // not all kernels support all problems
+                  }
+                }
+  EXPECT_GT(maps, 500);
+}
+
+// Patches of 16 x 16 pixels of 3 channels: every phase of the data gradient has one tap, whose address is a
+// multiple of 6 bytes.
+TEST(TensorMapLimits, TapsOfAPhaseBeginAtMultiplesOf16Bytes) {
+  Geometry g;
+  g.c = 3, g.k = 768, g.h = g.w = 224, g.r = g.s = g.stride[0] = g.stride[1] = 16;
+  auto const problem =
+      problem_of(ConvolutionDirection::data, DataType::f16, DataType::f16, TensorFormat::nhwc, g);
+  Plan<ConvolutionProblem> const plan = plan_of(problem, "warp_specialized");
+  EXPECT_TRUE(std::get<PackRecipe>(plan.recipe.own).other);
+  EXPECT_GT(maps_of(plan), 0);
+}
+
+TEST(TensorMapLimits, EveryEncoderChecksThem) {
+  program::TiledTensor tensor{
+      .address = reinterpret_cast<void*>(std::size_t{4102}), .rank = 1, .element_bytes = 2};
+  tensor.extent[0] = 64, tensor.box[0] = 8;
+  program::TensorMapEncoder const encode{&count<program::TiledTensor>, &count<program::WindowedTensor>};
+  EXPECT_THROW(encode(tensor), Error);
+  tensor.address = reinterpret_cast<void*>(std::size_t{4096});
+  EXPECT_NO_THROW(encode(tensor));
+  program::WindowedTensor windows{
+      .address = tensor.address, .element_bytes = 2, .channels = 8, .windows = 64};
+  for (int i = 0; i < 4; ++i) windows.extent[i] = 8, windows.stride[i] = 16 << i;
+  EXPECT_EQ(program::map_violation(windows), "");
+  windows.step[1] = 9;
+  EXPECT_EQ(program::map_violation(windows), "with a step of 9 of rows; valid values: 1 to 8");
+}
+
+}  // namespace
+}  // namespace cosmati
