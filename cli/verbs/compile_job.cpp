@@ -94,7 +94,6 @@ void add_random(CompileRequest const& request, std::vector<Kernel>& kernels) {
     for (long long i = 0; i < request.count; ++i) {
       CompileRequest one = request.copy();
       one.common.types.all = type;
-      one.subject->draw_for(plan_options(*one.subject, one.common).kernel);
       auto size = one.subject->draw(random);
       enlarge(*one.subject, size, random);
       Placement placement = request.placement;

@@ -1,10 +1,10 @@
 // The GEMM kernel: d(m, n) = epilogue(sum over k of a(m, k) * b(k, n)), for every batch.
 #pragma once
 #include "cosmati/gemm/epilogue_schedule.h"
-#include "cosmati/gemm/gemv.h"
 #include "cosmati/gemm/multistage.h"
+#include "cosmati/gemm/small/gemv.h"
+#include "cosmati/gemm/small/tiny.h"
 #include "cosmati/gemm/stream_k.h"
-#include "cosmati/gemm/tiny.h"
 #include "cosmati/gemm/wmma_epilogue.h"
 
 namespace cosmati {

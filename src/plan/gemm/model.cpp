@@ -7,8 +7,8 @@
 #include "cosmati/tile/padded_tile.h"
 #include "cosmati/tile/shared_tile.h"
 #include "src/ops/architecture.h"
-#include "src/plan/gemm/gemv.h"
-#include "src/plan/gemm/tiny.h"
+#include "src/plan/gemm/small/gemv.h"
+#include "src/plan/gemm/small/tiny.h"
 #include "src/plan/gemm/warp_specialized.h"
 
 namespace cosmati::plan {

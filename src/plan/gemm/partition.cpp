@@ -7,8 +7,8 @@
 
 #include "cosmati/gemm/steps.h"
 #include "src/plan/buffers.h"
-#include "src/plan/gemm/gemv.h"
 #include "src/plan/gemm/model.h"
+#include "src/plan/gemm/small/gemv.h"
 #include "src/plan/gemm/sum_of_parts.h"
 #include "src/plan/gemm/warp_specialized.h"
 

@@ -12,8 +12,8 @@
 #include "cosmati/ops/error.h"
 #include "src/ops/names.h"
 #include "src/plan/gemm/canonical.h"
-#include "src/plan/gemm/gemv.h"
-#include "src/plan/gemm/tiny.h"
+#include "src/plan/gemm/small/gemv.h"
+#include "src/plan/gemm/small/tiny.h"
 #include "src/plan/gemm/warp_specialized.h"
 
 namespace cosmati::plan {
@@ -126,6 +126,14 @@ void set_field(PolicyRequest& request, std::string const& name, std::string cons
   }
 }
 
+// The form of an f32 operand b that is contiguous along k.
+CanonicalGemm k_major_form() {
+  CanonicalGemm form;
+  form.b.column_stride = 1;
+  form.b.alignment = 16;
+  return form;
+}
+
 }  // namespace
 
 bool mma_takes(DataType a, DataType b, DataType sum) {
@@ -143,6 +151,7 @@ bool wmma_takes(DataType a, DataType b, DataType sum) {
 std::vector<NamedPolicy> named_policies(MainLoop main_loop, Multiply multiply, DataType sum,
                                         int element_bytes) {
   if (main_loop == MainLoop::warp_specialized) return warpgroup_policies(element_bytes, sum);
+  if (main_loop == MainLoop::gemv) return gemv_policies(k_major_form());
   if (main_loop == MainLoop::tiny) return tiny_policies(multiply, sum, element_bytes);
   std::vector<NamedPolicy> list;
   for (int i = 0; i < policy_name_count; ++i) {
@@ -184,16 +193,6 @@ std::vector<NamedPolicy> product_policies(MainLoop main_loop, Multiply multiply,
   }
   return list;
 }
-
-namespace {
-
-CanonicalGemm k_major_form() {
-  CanonicalGemm form;
-  form.b.column_stride = 1;
-  return form;
-}
-
-}  // namespace
 
 bool has_policy(std::vector<NamedPolicy> const& list, std::string const& name) {
   return std::any_of(list.begin(), list.end(), [&](NamedPolicy const& named) { return named.name == name; });

@@ -6,7 +6,6 @@
 
 #include "src/plan/emulated/contents.h"
 #include "src/plan/emulated/policy.h"
-#include "src/plan/gemm/gemv.h"
 #include "src/plan/gemm/model.h"
 #include "src/plan/gemm/parameters.h"
 #include "src/plan/gemm/pieces.h"
@@ -15,6 +14,7 @@
 #include "src/plan/gemm/program/sum_of_parts_launch.h"
 #include "src/plan/gemm/program/tensor_maps.h"
 #include "src/plan/gemm/repack.h"
+#include "src/plan/gemm/small/gemv.h"
 #include "src/plan/gemm/sum_of_parts.h"
 #include "src/program/execute.h"
 #include "src/program/launch_tag.h"

@@ -1,5 +1,5 @@
 // Policies and predicted times of tiny.
-#include "src/plan/gemm/tiny.h"
+#include "src/plan/gemm/small/tiny.h"
 
 #include <fmt/format.h>
 

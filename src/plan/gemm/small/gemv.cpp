@@ -1,5 +1,5 @@
 // Policies and predicted times of gemv.
-#include "src/plan/gemm/gemv.h"
+#include "src/plan/gemm/small/gemv.h"
 
 #include <fmt/format.h>
 

@@ -1,16 +1,16 @@
 // Recipes of products before a search among policies, and the requirements of complete ones.
-#include "src/plan/gemm/recipe.h"
+#include "src/plan/gemm/recipe/recipe.h"
 
 #include <fmt/format.h>
 
-#include "src/plan/gemm/gemv.h"
 #include "src/plan/gemm/invariant.h"
 #include "src/plan/gemm/model.h"
 #include "src/plan/gemm/multiplies.h"
 #include "src/plan/gemm/partition.h"
 #include "src/plan/gemm/policies.h"
+#include "src/plan/gemm/small/gemv.h"
+#include "src/plan/gemm/small/tiny.h"
 #include "src/plan/gemm/sum_of_parts.h"
-#include "src/plan/gemm/tiny.h"
 #include "src/plan/gemm/warp_specialized.h"
 
 namespace cosmati::plan {
