@@ -64,7 +64,8 @@ std::vector<NamedPolicy> gemv_policies(CanonicalGemm const& form) {
     policy.warp_n = lanes_n * columns;
     policy.block_n = warps_n * policy.warp_n;
     policy.warps_k = warps_k;
-    policy.block_k = 32 / lanes_n * warps_k * depth;
+    policy.block_k =
+        std::min(4096, 32 / lanes_n * warps_k * depth);  // the largest that policies accept as text
     policy.blocks = blocks;
     policy.raster_width = 1;
     list.push_back({std::move(name), policy});
