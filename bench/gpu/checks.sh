@@ -52,6 +52,11 @@ products() {
       jobs+=("$words --kernel $kernel --seed $((seed++))")
     done
   done
+  for kernel in gemv tiny; do
+    for words in "--type f32" "--type f64" "--type f16" "--type bf16" "--type tf32" "--type s8" "--type e4m3 --d-type f32" "--type bf16 --misalign 2"; do
+      jobs+=("$words --kernel $kernel --seed $((seed++))")
+    done
+  done
   for words in "--type f16" "--type bf16" "--type tf32" "--type s8" "--type u8" "--type bf16 --c-type f32 --d-type f32"; do
     jobs+=("$words --kernel warp_specialized --seed $((seed++))")
   done

@@ -92,9 +92,16 @@ class Gemm final : public Subject {
     auto const extent = [&] {
       return draw_from<Index>(random, {1, 2, 3, 7, 16, 17, 31, 64, 65, 127, 128, 131, 257});
     };
-    Index const m = extent(), n = extent(), k = extent();
+    Index m = extent(), n = extent(), k = extent();
+    if (drawn_for_ == "gemv") (draw_between(random, 0, 1) == 0 ? m : n) = draw_between(random, 1, 8);
+    if (drawn_for_ == "tiny") {
+      auto const tiny = [&] { return draw_from<Index>(random, {1, 2, 3, 7, 8, 15, 16, 17, 31, 32}); };
+      m = tiny(), n = tiny(), k = draw_between(random, 0, 3) == 0 ? k % 256 : tiny();
+    }
     return {m, n, k, draw_from<Index>(random, {1, 1, 1, 3})};
   }
+
+  void draw_for(std::string const& kernel) override { drawn_for_ = kernel; }
 
   Job job(Inputs const& inputs, Common const& common) const override;
   std::vector<std::string> kernels(Backend backend) const override {
@@ -173,6 +180,7 @@ class Gemm final : public Subject {
 
   std::string layout_, group_;
   bool by_pointers_ = false;
+  std::string drawn_for_;
   bool drawn_ = false;  // for random problems; the epilogue may or may not use c
   EpilogueText epilogue_;
 };

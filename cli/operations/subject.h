@@ -110,6 +110,8 @@ class Subject {
   virtual bool takes_lists() const { return false; }
   // Chooses a random size, and random values for all parameters that were not specified.
   virtual std::vector<Index> draw(nets::Random& random) = 0;
+  // Restricts random sizes to those of a requested kernel, if it is for few of them.
+  virtual void draw_for(std::string const& /*kernel*/) {}
 
   // The kernel selected by the subject's own options; empty if none.
   virtual std::string kernel() const { return {}; }

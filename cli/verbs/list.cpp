@@ -106,6 +106,9 @@ Listing list_policies() {
   }
   for (MainLoop const loop : {MainLoop::multistage, MainLoop::double_buffered})
     for (auto const& [multiply, sum] : kinds) add(loop, multiply, sum, size_of(sum));
+  add(MainLoop::gemv, Multiply::fma, DataType::f32, 4);
+  add(MainLoop::tiny, Multiply::fma, DataType::f32, 4);
+  add(MainLoop::tiny, Multiply::mma, DataType::f32, 2);
   return listing;
 }
 

@@ -208,6 +208,7 @@ void verify_job(VerifyRequest const& request, WithVerifyOptions const& with_opti
                      data_of(request.small_integers, misalignment, hard), random);
     for (long long i = 0; random_problems && i < count; ++i) {
       auto const subject = request.subject->clone();
+      subject->draw_for(plan_options(*subject, common).kernel);
       auto const size = subject->draw(random);
       bool const integers = request.small_integers || draw_between(random, 0, 3) == 0;
       bool const gaps = request.gaps || draw_between(random, 0, 2) == 0;

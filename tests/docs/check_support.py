@@ -16,6 +16,8 @@ import snippets
 FEATURES = {
     "`double_buffered`: fma, half2, dp4a": [("f32", "double_buffered", "multiply=fma"), ("s8", "double_buffered", "multiply=dp4a"),
                                             ("f16", "double_buffered", "multiply=half2", "--accumulator", "f16")],
+    "`gemv` and `tiny`: fma": [(name, kernel, "multiply=fma") for name in ("f32", "f64") for kernel in ("gemv", "tiny")],
+    "`tiny`: `mma.sync` of f16, bf16, tf32": [(name, "tiny", "multiply=mma") for name in ("f16", "bf16", "tf32")],
     "WMMA of f16 and integers": [("f16", "double_buffered", "multiply=wmma"), ("s8", "double_buffered", "multiply=wmma")],
     "WMMA of bf16, tf32, f64": [(name, "double_buffered", "multiply=wmma") for name in ("bf16", "tf32", "f64")],
     "`multistage`: cp.async": [("f32", "multistage", "multiply=fma")],
@@ -25,11 +27,13 @@ FEATURES = {
 }
 # Decided when a kernel is compiled, by the architecture: the planner does not ask for them.
 OF_THE_COMPILER = {"`mma.sync` of f64, large shapes", "clusters"}
+# Sizes for kernels that are not for large products.
+SIZES = {"gemv": "1x512x512", "tiny": "16x16x16x64"}
 failures = []
 
 
 def explain(gpu, element, kernel="", policy="", *others):
-    command = [sys.argv[1], "explain", "gemm", "--size", "512x512x512", "--layout", "tn", "--backend", "cuda", "--type", element, "--device-description", gpu, "--json"]
+    command = [sys.argv[1], "explain", "gemm", "--size", SIZES.get(kernel, "512x512x512"), "--layout", "tn", "--backend", "cuda", "--type", element, "--device-description", gpu, "--json"]
     command += ["--kernel", kernel] * bool(kernel) + ["--policy", policy] * bool(policy) + list(others)
     return subprocess.run(command, capture_output=True, text=True, timeout=60)
 

@@ -139,8 +139,10 @@ void expect_product(Size const& size, Setting const& setting,
   using B = typename Traits::SourceB;
   using D = typename Traits::Destination;
   constexpr GemmPolicy policy = Traits::policy;
-  Matrix<typename A::Element> a(size.m, size.k, setting.batch, A::along, A::width, 1, 1);
-  Matrix<typename B::Element> b(size.n, size.k, setting.batch, B::along, B::width, 0, 2);
+  Matrix<typename A::Element> a(size.m, size.k, setting.batch, A::along, is_unaligned<A> ? 1 : A::width, 1,
+                                1);
+  Matrix<typename B::Element> b(size.n, size.k, setting.batch, B::along, is_unaligned<B> ? 1 : B::width, 0,
+                                2);
   Matrix<typename D::Element> d(size.m, size.n, setting.batch, Along::k, D::width, 1, 3);
   if (setting.misaligned) a.misalign(), b.misalign(), d.misalign();
 
@@ -167,7 +169,9 @@ void expect_product(Size const& size, Setting const& setting,
                                    : static_cast<int>(tiles_to_stream(tiles * setting.batch, setting.blocks));
   slots.fill(params.schedule);
   emulator::Grid const grid =
-      streams ? emulator::Grid{setting.blocks} : emulator::Grid{tiles, setting.splits, setting.batch};
+      streams ? emulator::Grid{setting.blocks}
+              : emulator::Grid{tiles, setting.splits,
+                               static_cast<int>(ceiling_divide(setting.batch, policy.matrices))};
   for (int launch = 0; tiles > 0 && launch < (setting.splits > 1 || streams ? 2 : 1); ++launch)
     emulator::launch_kernel<&gemm_kernel<Traits>>(grid, Traits::threads,
                                                   sizeof(typename Traits::SharedStorage), params);

@@ -128,7 +128,7 @@ TEST(Tuning, WhatIsNoLineIsToldWithItsNumber) {
            {"seconds=0.0002", "seconds=nan", "seconds=nan; expected seconds, a positive number"},
            {"23:59:59Z", "late", "time=2026-01-31Tlate; expected a time such as"},
            {"kernel=multistage", "kernel=fast",
-            "kernel=fast; expected warp_specialized, multistage, double_buffered"},
+            "kernel=fast; expected warp_specialized, multistage, double_buffered, gemv, tiny"},
            {"stages=4", "stages=four", "--policy stages=four; expected an integer"},
            {"stages=4", "phases=4", "--policy: unknown field 'phases'"},
            {"version=\"cosmati 0.1.0\"", "version=\"cosmati", "version=: the quotation mark is not closed"},

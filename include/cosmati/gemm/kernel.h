@@ -2,6 +2,8 @@
 #pragma once
 #include "cosmati/gemm/epilogue_schedule.h"
 #include "cosmati/gemm/multistage.h"
+#include "cosmati/gemm/small/gemv.h"
+#include "cosmati/gemm/small/tiny.h"
 #include "cosmati/gemm/stream_k.h"
 #include "cosmati/gemm/wmma_epilogue.h"
 
@@ -90,13 +92,34 @@ COSMATI_DEVICE void compute_stream(typename Traits::SharedStorage& shared,
   }
 }
 
-// Grid: (tiles of D, parts of k, matrices of the batch), with stream-K (resident blocks, 1, 1); block:
-// policy.threads(); dynamic shared memory: SharedStorage.
+// Computes one tile of as many matrices as the block has warps.
+template <class Traits>
+COSMATI_DEVICE void compute_matrices(typename Traits::SharedStorage& shared,
+                                     typename Traits::Params const& params) {
+  constexpr GemmPolicy policy = Traits::policy;
+  int const tiles_m = static_cast<int>(ceiling_divide(params.m, policy.block_m));
+  int const tiles_n = static_cast<int>(ceiling_divide(params.n, policy.block_n));
+  int const steps = static_cast<int>(ceiling_divide(params.k, policy.block_k));
+  Index const index =
+      Index{arch::block_z()} * policy.matrices + arch::uniform(arch::thread() / policy.team());
+  if (index >= params.schedule.batch) return;
+  TileIndex const tile = raster_tile(policy.raster, policy.raster_width, tiles_m, tiles_n, arch::block_x());
+  Index const batch = params.schedule.first_batch + index;
+  typename Traits::Product sums;  // (thread_m, thread_n)
+  multiply_tile<Traits>(sums, shared, params, tile, batch, {0, steps});
+  store_tile<Traits>(sums, shared, params, tile, batch);
+}
+
+// Grid: (tiles of D, parts of k, matrices of the batch), with stream-K (resident blocks, 1, 1), with tiny
+// (tiles, 1, groups of policy.matrices matrices); block: policy.threads(); dynamic shared memory:
+// SharedStorage.
 template <class Traits>
 COSMATI_KERNEL(Traits::threads, Traits::policy.blocks)
 gemm_kernel(COSMATI_PARAMETER typename Traits::Params params) {
   auto& shared = arch::shared_storage<typename Traits::SharedStorage>();
-  if constexpr (Traits::policy.partition == Partition::stream_k)
+  if constexpr (Traits::policy.main_loop == MainLoop::tiny)
+    compute_matrices<Traits>(shared, params);
+  else if constexpr (Traits::policy.partition == Partition::stream_k)
     compute_stream<Traits>(shared, params);
   else
     compute_part<Traits>(shared, params);

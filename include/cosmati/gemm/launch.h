@@ -22,6 +22,11 @@ template <class Traits>
 COSMATI_CONSTEXPR Index tiles(Index m, Index n) {
   return ceiling_divide(m, Traits::policy.block_m) * ceiling_divide(n, Traits::policy.block_n);
 }
+// The blocks along z for `matrices` matrices.
+template <class Traits>
+COSMATI_CONSTEXPR unsigned matrix_blocks(Index matrices) {
+  return static_cast<unsigned>(ceiling_divide(matrices, Traits::policy.matrices));
+}
 // Number of slots and flags for partial sums of one launch.
 template <class Traits>
 COSMATI_CONSTEXPR Index slots(Index m, Index n, Index batch, int splits) {
@@ -187,7 +192,8 @@ cudaError_t launch_gemm(typename Traits::Params params, Index batch = 1, cudaStr
       if (error != cudaSuccess) return error;
     }
     void* arguments[] = {&params};
-    dim3 const grid = blocks > 0 ? dim3(blocks) : dim3(tiles, splits, matrices);
+    dim3 const grid =
+        blocks > 0 ? dim3(blocks) : dim3(tiles, splits, launching::matrix_blocks<Traits>(matrices));
     cudaError_t const error = cudaLaunchKernel(&gemm_kernel<Traits>, grid, dim3(Traits::threads), arguments,
                                                sizeof(typename Traits::SharedStorage), stream);
     if (error != cudaSuccess) return error;
@@ -208,9 +214,11 @@ LaunchStatus launch_gemm(typename Traits::Params params, Index batch = 1, int ho
     auto const matrices = static_cast<int>(left < launching::max_matrices ? left : launching::max_matrices);
     Index const flags = launching::prepare<Traits>(params, first, matrices);
     for (Index i = 0; i < flags; ++i) params.schedule.flags[i] = 0;
-    emulator::Grid const grid = params.schedule.blocks > 0
-                                    ? emulator::Grid{params.schedule.blocks}
-                                    : emulator::Grid{tiles, params.schedule.splits, matrices};
+    emulator::Grid const grid =
+        params.schedule.blocks > 0
+            ? emulator::Grid{params.schedule.blocks}
+            : emulator::Grid{tiles, params.schedule.splits,
+                             static_cast<int>(launching::matrix_blocks<Traits>(matrices))};
     emulator::launch_kernel<&gemm_kernel<Traits>>(
         grid, Traits::threads, sizeof(typename Traits::SharedStorage), params, host_threads);
   }

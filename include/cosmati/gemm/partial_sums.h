@@ -22,11 +22,14 @@ template <class Product, class Team>
 struct PartialSums {
   using Register = typename Product::Register;
   static constexpr int full_width = 16 / static_cast<int>(sizeof(Register));
-  // A slice of few f16 sums has only two registers.
-  static constexpr int width = Product::registers % full_width == 0 ? full_width : 2;
+  // A slice of few f16 sums has only two registers, a thread of gemv often one.
+  static constexpr int width = Product::registers % full_width == 0 ? full_width
+                               : Product::registers % 2 == 0        ? 2
+                                                                    : 1;
   using Run = Vector<Register, width>;
   static constexpr int runs = Product::registers / width;
-  static_assert(Product::registers % width == 0, "a thread's sums are stored 8 or 16 bytes at a time");
+  static_assert(Product::registers % width == 0,
+                "a thread's sums are stored by vectors of 16 bytes, or by one or two");
   // The size of a slot in ScheduleArguments::partials.
   static constexpr int bytes = Product::registers * static_cast<int>(sizeof(Register)) * Team::threads;
 
@@ -63,8 +66,11 @@ struct PartialSums {
 
   COSMATI_DEVICE static void load(Product& sums, ScheduleArguments const& schedule, Index first, int count,
                                   Team const& team) {
+    int slot = 0;
+    // The loads of a thread with a single run would wait for each other.
+    if constexpr (runs == 1) slot = load_together(sums, schedule, first, count, team);
     COSMATI_NO_UNROLL
-    for (int slot = 0; slot < count; ++slot) {
+    for (; slot < count; ++slot) {
       Run const* from = place(schedule, first + slot, team);
       Run run;
       int used = width;
@@ -80,6 +86,25 @@ struct PartialSums {
   }
 
  private:
+  // Adds the same, several slots at a time; returns how many it added.
+  COSMATI_DEVICE static int load_together(Product& sums, ScheduleArguments const& schedule, Index first,
+                                          int count, Team const& team) {
+    constexpr int together = 8;
+    int slot = 0;
+    COSMATI_NO_UNROLL
+    for (; slot + together <= count; slot += together) {
+      Run run[together];
+      COSMATI_UNROLL
+      for (int i = 0; i < together; ++i) run[i] = arch::load<Run>(place(schedule, first + slot + i, team));
+      COSMATI_UNROLL
+      for (int i = 0; i < together; ++i) {
+        int used = 0;
+        sums.for_each([&](Register& value) { Product::add(value, run[i][used++]); });
+      }
+    }
+    return slot;
+  }
+
   // (slot, run, thread): adjacent threads access adjacent runs
   COSMATI_DEVICE static Run* place(ScheduleArguments const& schedule, Index slot, Team const& team) {
     return arch::as_global(static_cast<Run*>(schedule.partials)) + slot * (runs * Team::threads) +

@@ -9,6 +9,9 @@ enum class MainLoop : unsigned char {
   double_buffered,   // global -> registers -> one of two shared buffers; converts and restructures on the way
   multistage,        // cp.async into 3 to 5 shared buffers; sm_80 and later
   warp_specialized,  // TMA issued by a producer warp into a ring of buffers; persistent blocks; sm_90a
+  gemv,  // global -> registers, for few rows of D: threads share a tile along k, and add their sums at the
+         // end
+  tiny,  // a warp loads and multiplies a matrix of the batch alone; several matrices per block
 };
 
 // The order in which blocks visit the tiles of D: along m (or n) within a band `raster_width` tiles wide in
@@ -48,6 +51,8 @@ struct GemmPolicy {
   bool full_tiles =
       false;  // every extent is a multiple of the block tile and of the vector widths: no predicates
   EpilogueSchedule epilogue = EpilogueSchedule::direct;
+  int warps_k = 1;   // gemv: warps that share a tile, each with a part of every step
+  int matrices = 1;  // tiny: matrices per block, each with its own warp
 
   COSMATI_CONSTEXPR int cluster() const { return cluster_m * cluster_n * cluster_k; }  // blocks
   // The slice of each row that one block stores, if the blocks of a cluster share a tile along k.
@@ -66,15 +71,22 @@ struct GemmPolicy {
   // Warps that multiply; threads of a block, including producers.
   COSMATI_CONSTEXPR int consumer_warps() const { return warps_m() * warps_n() * (ping_pong ? 2 : 1); }
   COSMATI_CONSTEXPR int threads() const {
-    return 32 * consumer_warps() + (main_loop == MainLoop::warp_specialized ? 128 : 0);
+    return team() * matrices + (main_loop == MainLoop::warp_specialized ? 128 : 0);
   }
+  // The consumer threads that share a tile: all of a block, except in `tiny`.
+  COSMATI_CONSTEXPR int team() const { return 32 * consumer_warps() * warps_k; }
+  // In gemv, all threads have all rows of the tile; those of a warp share its columns and its depths.
+  COSMATI_CONSTEXPR int lanes_k() const { return lanes_n() > 0 ? 32 / lanes_n() : 1; }
+  COSMATI_CONSTEXPR int thread_k() const { return block_k / (lanes_k() * warps_k); }
   COSMATI_CONSTEXPR friend bool operator==(GemmPolicy const&, GemmPolicy const&) = default;
 };
 
 COSMATI_CONSTEXPR char const* name_of(MainLoop loop) {
-  return loop == MainLoop::warp_specialized ? "warp_specialized"
-         : loop == MainLoop::multistage     ? "multistage"
-                                            : "double_buffered";
+  return loop == MainLoop::gemv               ? "gemv"
+         : loop == MainLoop::tiny             ? "tiny"
+         : loop == MainLoop::warp_specialized ? "warp_specialized"
+         : loop == MainLoop::multistage       ? "multistage"
+                                              : "double_buffered";
 }
 COSMATI_CONSTEXPR char const* name_of(Raster raster) {
   return raster == Raster::along_m ? "along_m" : "along_n";

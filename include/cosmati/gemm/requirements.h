@@ -132,7 +132,8 @@ template <class Element>
 inline constexpr bool is_fp8 = is_same<Element, e4m3> || is_same<Element, e5m2>;
 template <MainLoop main_loop>
 struct LoopOfMma {
-  static_assert(main_loop == MainLoop::multistage, "multiply mma requires main loop multistage");
+  static_assert(main_loop == MainLoop::multistage || main_loop == MainLoop::tiny,
+                "multiply mma requires main loop multistage or tiny");
 };
 template <class ElementA, class ElementB, class Sum>
 struct OperandsOfWmma {
@@ -203,12 +204,48 @@ struct EpilogueOfWmma {
 template <MainLoop main_loop, int stages>
 struct Stages {
   static_assert(main_loop == MainLoop::double_buffered,
-                "unknown main loop; valid values: double_buffered, multistage");
+                "unknown main loop; valid values: double_buffered, multistage, gemv, tiny");
 };
 template <int stages>
 struct Stages<MainLoop::double_buffered, stages> : StagesOfDoubleBuffered<stages> {};
 template <int stages>
 struct Stages<MainLoop::multistage, stages> : StagesOfMultistage<stages>, ArchitectureOfMultistage<stages> {};
+template <int stages>
+struct Stages<MainLoop::tiny, stages> {
+  static_assert(stages == 1, "main loop tiny requires stages = 1: a warp's loads are hidden by other warps");
+};
+template <bool is_tiny, int warps, int matrices>
+struct WarpsOfTiny {
+  static_assert(matrices >= 1 && (is_tiny || matrices == 1), "matrices is for the main loop tiny");
+  static_assert(!is_tiny || warps == 1,
+                "main loop tiny multiplies a tile by one warp: block_m = warp_m and block_n = warp_n");
+};
+template <int warps_k>
+struct WarpsAlongK {
+  static_assert(warps_k == 1, "warps_k, the warps that share a tile's k, is for the main loop gemv");
+};
+template <int block_m, int warp_m, int thread_m>
+struct RowsOfGemv {
+  static_assert(block_m == warp_m && warp_m == thread_m,
+                "main loop gemv: each thread has all rows of the tile, block_m = warp_m = thread_m");
+};
+template <int lanes_n, int warps_k, int block_k>
+struct DepthOfGemv {
+  static_assert(lanes_n >= 1 && lanes_n <= 32 && 32 % (lanes_n > 0 ? lanes_n : 1) == 0,
+                "main loop gemv: warp_n / thread_n, the lanes along n, must divide the 32 lanes of a warp");
+  static_assert(warps_k >= 1, "warps_k must be positive: the warps that share a tile, each with a part of k");
+  static constexpr int threads = 32 / (lanes_n > 0 ? lanes_n : 1) * warps_k;
+  static constexpr int depth = quotient(block_k, threads);
+  static_assert(
+      divides(threads, block_k) && depth > 0 && (depth & (depth - 1)) == 0,
+      "main loop gemv: block_k must be a power of two for each of the 32 / lanes_n * warps_k threads "
+      "that share a column");
+};
+template <Multiply multiply, EpilogueSchedule epilogue>
+struct MultiplyOfGemv {
+  static_assert(multiply == Multiply::fma, "main loop gemv requires multiply fma");
+  static_assert(epilogue == EpilogueSchedule::direct, "main loop gemv requires epilogue direct");
+};
 
 // The largest limit of all architectures, that of sm_90; the planner checks the limit of the plan's device.
 template <int bytes>
@@ -221,7 +258,24 @@ struct SharedMemoryOfABlock {
 }  // namespace required
 
 template <GemmPolicy p, class ElementA, class ElementB, class Sum>
-struct ProductRequirements
+struct ProductRequirements;
+
+template <GemmPolicy p, class ElementA, class ElementB, class Sum>
+requires(p.main_loop == MainLoop::gemv) struct ProductRequirements<p, ElementA, ElementB, Sum>
+    : required::BlockTile<p.block_m, p.block_n, p.block_k>,
+      required::RowsOfGemv<p.block_m, p.warp_m, p.thread_m>,
+      required::BlockNOverWarpN<p.block_n, p.warp_n>,
+      required::WarpNOverThreadN<p.warp_n, p.thread_n>,
+      required::DepthOfGemv<required::quotient(p.warp_n, p.thread_n), p.warps_k, p.block_k>,
+      required::ThreadsOfABlock<32 * required::quotient(p.block_n, p.warp_n) * p.warps_k>,
+      required::Scheduling<p.blocks, p.raster_width>,
+      required::MultiplyOfGemv<p.multiply, p.epilogue>,
+      required::SumsOfFma<Sum> {
+  static constexpr bool satisfied = true;
+};
+
+template <GemmPolicy p, class ElementA, class ElementB, class Sum>
+requires(p.main_loop != MainLoop::gemv) struct ProductRequirements<p, ElementA, ElementB, Sum>
     : required::BlockTile<p.block_m, p.block_n, p.block_k>,
       required::BlockMOverWarpM<p.block_m, p.warp_m>,
       required::BlockNOverWarpN<p.block_n, p.warp_n>,
@@ -230,7 +284,11 @@ struct ProductRequirements
       required::LanesOfAWarp<required::quotient(p.warp_m, p.thread_m),
                              required::quotient(p.warp_n, p.thread_n)>,
       required::ThreadsOfABlock<32 * required::quotient(p.block_m, p.warp_m) *
-                                required::quotient(p.block_n, p.warp_n)>,
+                                required::quotient(p.block_n, p.warp_n) * p.matrices>,
+      required::WarpsOfTiny<p.main_loop == MainLoop::tiny,
+                            required::quotient(p.block_m, p.warp_m) * required::quotient(p.block_n, p.warp_n),
+                            p.matrices>,
+      required::WarpsAlongK<p.warps_k>,
       required::StepDepth<p.block_k, pack_depth_of(p.multiply, static_cast<int>(sizeof(ElementA)))>,
       required::Scheduling<p.blocks, p.raster_width>,
       required::WarpTileOfMma<p.multiply == Multiply::mma, p.warp_m, p.warp_n, p.thread_m, p.thread_n>,

@@ -101,6 +101,10 @@ struct StridedSource {
         depth_extent_(depth_extent),
         outer_left_(clamp_to_int(outer_extent - first_outer)) {}
 
+  // Existing outer positions from the tile's first, and depths.
+  COSMATI_DEVICE int outer_left() const { return outer_left_; }
+  COSMATI_DEVICE Index depth_extent() const { return depth_extent_; }
+
   COSMATI_DEVICE Row row(int outer, int depth) const {
     constexpr int far = 1 << 30;
     return {data_ + outer * row_stride_ + depth * column_stride_, outer < outer_left_ ? depth : far,
@@ -129,6 +133,18 @@ struct StridedSource {
   Element const* data_;
   Index row_stride_, column_stride_, depth_extent_;
   int outer_left_;
+};
+
+// A matrix that is contiguous along `along`, where runs begin at any element: for loaders that shift what
+// they load from aligned addresses. A load may touch elements next to a run, within the same 16 bytes.
+template <class Element_, Along along_>
+struct UnalignedSource : StridedSource<Element_, along_, 16 / static_cast<int>(sizeof(Element_))> {
+  using StridedSource<Element_, along_, 16 / static_cast<int>(sizeof(Element_))>::StridedSource;
+  static constexpr bool unaligned = true;
+};
+template <class Source>
+inline constexpr bool is_unaligned = requires {
+  requires Source::unaligned;
 };
 
 }  // namespace cosmati

@@ -1,5 +1,6 @@
 // The trait type of a kernel: everything that the parts of a GEMM share.
 #pragma once
+#include "cosmati/arch/thread.h"
 #include "cosmati/gemm/policy.h"
 #include "cosmati/gemm/requirements.h"
 #include "cosmati/gemm/source.h"
@@ -54,8 +55,8 @@ struct MultiplyPath {
   using TileA = SharedTile<PackA, packs_deep, policy.block_m>;
   using TileB = SharedTile<PackB, packs_deep, policy.block_n>;
   static constexpr bool by_copies = policy.main_loop == MainLoop::multistage;
-  using LoaderA = OperandLoader<SourceA, TileA, pack_depth, policy.threads(), policy.full_tiles, by_copies>;
-  using LoaderB = OperandLoader<SourceB, TileB, pack_depth, policy.threads(), policy.full_tiles, by_copies>;
+  using LoaderA = OperandLoader<SourceA, TileA, pack_depth, policy.team(), policy.full_tiles, by_copies>;
+  using LoaderB = OperandLoader<SourceB, TileB, pack_depth, policy.team(), policy.full_tiles, by_copies>;
   using Fragment = Fragments<PackA, PackB, policy.thread_m, policy.thread_n>;
   using Product = Accumulators<policy.multiply, Sum, policy.thread_m, policy.thread_n>;
 
@@ -79,13 +80,13 @@ struct MultiplyPath {
 template <GemmPolicy policy, class Source, int outer>
 struct MatrixOperand {
   using Tile = SwizzledTile<typename Source::Element, Source::along, policy.block_k, outer>;
-  using Loader = SwizzledLoader<Source, Tile, policy.threads(), policy.full_tiles>;
+  using Loader = SwizzledLoader<Source, Tile, policy.team(), policy.full_tiles>;
 };
 template <GemmPolicy policy, class Source, int outer>
 requires(Source::along == Along::mn &&
          sizeof(typename Source::Element) == 4) struct MatrixOperand<policy, Source, outer> {
   using Tile = PaddedTile<typename Source::Element, Source::along, policy.block_k, outer>;
-  using Loader = PaddedLoader<Source, Tile, policy.threads(), policy.full_tiles>;
+  using Loader = PaddedLoader<Source, Tile, policy.team(), policy.full_tiles>;
 };
 
 // The version for tensor cores, which read operands without conversion.
@@ -120,8 +121,8 @@ requires(policy.multiply == Multiply::mma) struct MultiplyPath<policy, SourceA, 
   static constexpr int packs_deep = policy.block_k / pack_depth_of(Multiply::mma, 8);
   using TileA = SharedTile<f64, policy.block_k, policy.block_m>;
   using TileB = SharedTile<f64, policy.block_k, policy.block_n>;
-  using LoaderA = OperandLoader<SourceA, TileA, 1, policy.threads(), policy.full_tiles, true>;
-  using LoaderB = OperandLoader<SourceB, TileB, 1, policy.threads(), policy.full_tiles, true>;
+  using LoaderA = OperandLoader<SourceA, TileA, 1, policy.team(), policy.full_tiles, true>;
+  using LoaderB = OperandLoader<SourceB, TileB, 1, policy.team(), policy.full_tiles, true>;
   using Fragment = DoubleFragments<policy.warp_m, policy.warp_n>;
   using Product = DoubleAccumulators<policy.thread_m, policy.thread_n>;
 
@@ -142,8 +143,8 @@ requires(policy.multiply == Multiply::wmma) struct MultiplyPath<policy, SourceA,
   static constexpr int packs_deep = policy.block_k / pack_depth;
   using TileA = PaddedTile<Element, SourceA::along, policy.block_k, policy.block_m>;
   using TileB = PaddedTile<Element, SourceB::along, policy.block_k, policy.block_n>;
-  using LoaderA = PaddedLoader<SourceA, TileA, policy.threads(), policy.full_tiles>;
-  using LoaderB = PaddedLoader<SourceB, TileB, policy.threads(), policy.full_tiles>;
+  using LoaderA = PaddedLoader<SourceA, TileA, policy.team(), policy.full_tiles>;
+  using LoaderB = PaddedLoader<SourceB, TileB, policy.team(), policy.full_tiles>;
   using Fragment = WmmaFragments<Element, SourceA::along, SourceB::along, policy.warp_m, policy.warp_n>;
   using Product = WmmaAccumulators<Element, Sum, policy.warp_m, policy.warp_n>;
 
@@ -173,6 +174,10 @@ struct ProductTraits : CheckedProduct<gemm_policy, SourceA_, SourceB_, Sum_>,
   using Sum = Sum_;
   using Path = MultiplyPath<policy, SourceA, SourceB, Sum>;
   static constexpr int threads = policy.threads();
+  // The index of a thread among those that share its tile.
+  COSMATI_DEVICE static int thread() {
+    return policy.matrices > 1 ? arch::thread() % policy.team() : arch::thread();
+  }
 
   struct SharedStorage {
     typename Path::TileA a[policy.stages];

@@ -23,6 +23,7 @@ struct PolicyRequest {
   std::vector<std::string> names;  // "large"; the last one takes effect
   std::optional<int> block_m, block_n, block_k, warp_m, warp_n, thread_m, thread_n;  // see GemmPolicy
   std::optional<int> stages, blocks, raster_width, cluster_m, cluster_n, cluster_k;
+  std::optional<int> warps_k, matrices;
   std::optional<Raster> raster;
   std::optional<EpilogueSchedule> epilogue;
   std::optional<Multiply> multiply;

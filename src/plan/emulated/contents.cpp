@@ -15,8 +15,9 @@ bool lies_deep(OperandAccess const& access) { return access.along == Along::k; }
 
 KernelTypes kernel_types(DataType a, DataType b, DataType sum, Multiply multiply) {
   if (multiply == Multiply::mma || multiply == Multiply::wmma || multiply == Multiply::wgmma) return {a, b};
-  bool const known =
-      is_int8(a) ? is_int8(b) : a == b && (a == DataType::f32 || a == DataType::f64 || a == DataType::f16);
+  bool const known = is_int8(a) && multiply != Multiply::fma
+                         ? is_int8(b)
+                         : a == b && (a == DataType::f32 || a == DataType::f64 || a == DataType::f16);
   return known ? KernelTypes{a, b} : KernelTypes{sum, sum};
 }
 

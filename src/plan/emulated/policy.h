@@ -30,6 +30,20 @@ constexpr GemmPolicy emulated_policy(MainLoop main_loop, Multiply multiply, int 
     policy.thread_n = 8;
     policy.epilogue = EpilogueSchedule::staged;
   }
+  if (main_loop == MainLoop::tiny) {
+    policy.warp_m = 32;
+    policy.thread_m = 4;
+    policy.thread_n = 8;
+    policy.stages = 1;
+    policy.matrices = 2;
+  }
+  if (main_loop == MainLoop::gemv) {
+    policy.block_m = policy.warp_m = policy.thread_m = 4;
+    policy.block_n = 32;
+    policy.warp_n = 16;
+    policy.warps_k = 2;
+    policy.block_k = 64;
+  }
   return policy;
 }
 

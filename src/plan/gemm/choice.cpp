@@ -19,7 +19,10 @@
 #include "src/plan/gemm/partition.h"
 #include "src/plan/gemm/policies.h"
 #include "src/plan/gemm/program/program.h"
+#include "src/plan/gemm/recipe/recipe.h"
 #include "src/plan/gemm/repack.h"
+#include "src/plan/gemm/small/gemv.h"
+#include "src/plan/gemm/small/tiny.h"
 #include "src/plan/gemm/sum_of_parts.h"
 #include "src/plan/gemm/tuning.h"
 #include "src/plan/gemm/warp_specialized.h"
@@ -46,6 +49,9 @@ void finalize_recipe(GemmRecipe& recipe, KPartition const& k_partition, Canonica
   GemmPolicy& p = recipe.policy;
   p.full_tiles = form.m % (p.block_m * p.cluster_m) == 0 && form.n % (p.block_n * p.cluster_n) == 0 &&
                  form.k % p.block_k == 0;
+  // A shifted load touches up to 16 bytes beyond its vector.
+  if (p.main_loop == MainLoop::gemv && (gemv_shifts(form.a, true) || gemv_shifts(form.b, false)))
+    p.full_tiles = false;
   bool const emulated = device.backend == Backend::emulator;
   divide(recipe, k_partition, form,
          emulated ? emulator::emulated_resident_blocks : resident_blocks(recipe, form, gpu));
@@ -64,40 +70,6 @@ void finalize_recipe(GemmRecipe& recipe, GroupForm const& group, Gpu const& gpu)
   });
   p.partition = Partition::tiles;
   recipe.predicted_seconds = predict_seconds(recipe, group.common, gpu, volume_of(group, recipe));
-}
-
-std::size_t workspace_of(GemmRecipe const& recipe) {
-  std::size_t const parts = recipe.partial_bytes + recipe.flag_bytes;
-  std::size_t const copies = recipe.repack_a.bytes + recipe.repack_b.bytes;
-  return copies == 0 ? parts : recipe.repack_a.offset + copies;
-}
-
-std::string form_violation(GemmRecipe const& recipe, CanonicalGemm const& form, Gpu const& gpu) {
-  std::string sentence = policy_violation(recipe.policy, form.a.type, form.b.type, form.sum);
-  if (!sentence.empty()) return sentence;
-  int const shared = shared_storage_bytes(recipe, form);
-  if (shared > gpu.shared_bytes_per_block)
-    return fmt::format("needs {} bytes of shared memory per block; {} has {}", shared, gpu.name,
-                       gpu.shared_bytes_per_block);
-  if ((recipe.a.by_threads || recipe.b.by_threads) && recipe.policy.cluster_m * recipe.policy.cluster_n > 1)
-    return fmt::format(
-        "blocks of a cluster of {}x{} share tiles loaded by TMA, but threads load an operand; it "
-        "must be 1x1",
-        recipe.policy.cluster_m, recipe.policy.cluster_n);
-  Index const tiles = tiles_of(recipe.policy, form);
-  if (tiles > 0x7fffffff) return fmt::format("{} tiles; a grid has at most 2147483647", tiles);
-  return {};
-}
-
-// The part of the recipe that does not depend on the policy.
-GemmRecipe recipe_for(CanonicalGemm const& form) {
-  GemmRecipe recipe;
-  recipe.swapped = form.swapped;
-  recipe.a = access_of(form.a);
-  recipe.b = access_of(form.b);
-  recipe.result_width = form.d.width;
-  recipe.sum = form.sum;
-  return recipe;
 }
 
 // Prepares the recipe for results that are parts; returns the reason why its kernel cannot store them, empty
@@ -132,13 +104,16 @@ struct PolicySearch {
   }
 };
 
+bool streams(MainLoop main_loop) { return main_loop == MainLoop::gemv || main_loop == MainLoop::tiny; }
+
 // Selects the policies that exist and that the request permits; returns the reason if there is none.
 std::string select_policies(PolicySearch const& search, std::vector<NamedPolicy>& policies) {
   PolicyRequest const& request = search.options.policy;
   int const element_bytes = size_of(search.form.a.type);
   GemmPolicy const own = emulator::emulated_policy(search.main_loop, search.multiply, element_bytes);
-  policies = search.emulated()
-                 ? std::vector<NamedPolicy>{{"emulated", own}}
+  policies = search.emulated() ? std::vector<NamedPolicy>{{"emulated", own}}
+             : search.main_loop == MainLoop::gemv
+                 ? gemv_policies(search.form)
                  : product_policies(search.main_loop, search.multiply, search.form.sum, element_bytes);
   if (std::string foreign = search.emulated() ? "" : foreign_policy(request, policies); !foreign.empty())
     return foreign;
@@ -157,7 +132,7 @@ std::string select_policies(PolicySearch const& search, std::vector<NamedPolicy>
 }
 
 void choose_epilogue(GemmPolicy& policy, PolicySearch const& search) {
-  if (search.options.policy.epilogue) return;
+  if (search.options.policy.epilogue || streams(search.main_loop)) return;  // these have `direct` only
   // With tensor cores a thread holds only two adjacent elements of a row, so full-width stores need staging
   // in shared memory. With f64 it holds four, which suffice.
   if (!search.emulated())
@@ -176,6 +151,7 @@ void bound_registers(GemmRecipe& recipe, PolicySearch const& search, bool any_po
   // With up to 256 threads per multiprocessor every bound allows the maximum number of registers, but the
   // bound still changes the assembler's schedule. Which bound is faster depends on the major of a
   // (docs/decisions/0004).
+  if (streams(policy.main_loop)) return;
   bool const bound = policy.blocks * policy.threads() > 256;
   if (!bound && search.multiply == Multiply::fma && recipe.a.along == Along::mn && any_policy)
     policy.blocks = 1;
@@ -237,7 +213,7 @@ void search_policies(BestOffer<GemmProblem>& best, PolicySearch const& search) {
   std::vector<NamedPolicy> policies;
   if (std::string why = select_policies(search, policies); !why.empty()) return best.refuse(std::move(why));
   bool const any_policy = search.any_policy();
-  GemmRecipe recipe = recipe_for(search.form);
+  GemmRecipe recipe = recipe_for(search.main_loop, search.form);
   if (search.passes != nullptr) {
     recipe.repack_a = search.passes->repack_a;
     recipe.repack_b = search.passes->repack_b;
@@ -334,7 +310,7 @@ void search_copied_bytes(BestOffer<GemmProblem>& best, GemmProblem const& proble
 Offer<GemmProblem> offer_of(MainLoop main_loop, GemmProblem const& problem, Device const& device,
                             PlanOptions const& options, GroupForm const* group = nullptr) {
   CanonicalGemm const form =
-      group != nullptr ? group->common : canonical(problem, invariant_side(problem, options));
+      group != nullptr ? group->common : form_for(main_loop, problem, invariant_side(problem, options));
   std::optional<Multiply> asked = options.policy.multiply;
   bool const copies = main_loop == MainLoop::multistage;
   BestOffer<GemmProblem> best;
@@ -356,6 +332,24 @@ Offer<GemmProblem> offer_of(MainLoop main_loop, GemmProblem const& problem, Devi
     return refused(
         fmt::format("the epilogue names {} scalars; a kernel supports at most {}: bind some to constants",
                     scalars, max_kernel_operands));
+  if (streams(main_loop)) {
+    bool const few_rows = main_loop == MainLoop::gemv;
+    std::string why = few_rows ? gemv_violation(form) : tiny_violation(form);
+    if (!why.empty()) return refused(std::move(why));
+    if (few_rows) {
+      if (asked.value_or(Multiply::fma) != Multiply::fma)
+        return refused(fmt::format("multiply {} was requested; gemv has fma", name_of(*asked)));
+      search(Multiply::fma);
+      return std::move(best).result();
+    }
+    std::vector<Multiply> const multiplies = tiny_multiplies(form, device.gpu);
+    for (Multiply const multiply : multiplies)
+      if (asked.value_or(multiply) == multiply) search(multiply);
+    if (!best.found() && asked)
+      best.refuse(fmt::format("multiply {} was requested; for these types, tiny has {}", name_of(*asked),
+                              name_of(multiplies.front())));
+    return std::move(best).result();
+  }
   if (main_loop == MainLoop::warp_specialized && group != nullptr) {
     if (std::string why = wgmma_violation(*group, device.gpu); !why.empty()) return refused(std::move(why));
     search(Multiply::wgmma);
@@ -399,21 +393,6 @@ Offer<GemmProblem> offer_of(MainLoop main_loop, GemmProblem const& problem, Devi
   return std::move(best).result();
 }
 
-// The reason why a measured choice is no longer valid; empty if it is valid.
-std::string measured_violation(GemmRecipe const& recipe, CanonicalGemm const& form, Gpu const& gpu) {
-  GemmPolicy const& p = recipe.policy;
-  std::string sentence = form_violation(recipe, kernel_form(form, p.partition), gpu);
-  if (sentence.empty() && p.multiply == Multiply::wgmma) sentence = wgmma_violation(form, gpu);
-  if (sentence.empty() && p.multiply == Multiply::mma) sentence = mma_violation(form, gpu);
-  if (sentence.empty() && p.multiply == Multiply::wmma) sentence = wmma_violation(form, gpu);
-  bool const by_tensor_cores =
-      p.multiply == Multiply::wgmma || p.multiply == Multiply::mma || p.multiply == Multiply::wmma;
-  if (sentence.empty() && !by_tensor_cores && p.multiply != simple_multiply(form))
-    sentence = fmt::format("multiply {} does not support these types", name_of(p.multiply));
-  if (sentence.empty()) sentence = partition_violation(recipe, {p.partition, recipe.splits}, form);
-  return sentence;
-}
-
 // Replaces the predicted choice with the measured one, if there is one for this main loop.
 Offer<GemmProblem> with_tuning(Offer<GemmProblem> offer, MainLoop main_loop, GemmProblem const& problem,
                                Device const& device, PlanOptions const& options) {
@@ -426,12 +405,12 @@ Offer<GemmProblem> with_tuning(Offer<GemmProblem> offer, MainLoop main_loop, Gem
   if (main_loop == MainLoop::warp_specialized)
     paths = operand_paths(problem);
   else
-    paths.front().form = canonical(problem);
+    paths.front().form = form_for(main_loop, problem);
   GemmRecipe recipe;  // the one predicted to be fastest
   std::string why;    // the reason given by the first path, if all are rejected
   for (OperandPath const& path : paths) {
     CanonicalGemm const form = repacked(path.form, path.passes);
-    GemmRecipe next = recipe_for(form);
+    GemmRecipe next = recipe_for(main_loop, form);
     next.repack_a = path.passes.repack_a;
     next.repack_b = path.passes.repack_b;
     next.policy_name = "tuned";
@@ -483,9 +462,9 @@ Offer<GemmProblem> group_offer(MainLoop main_loop, GroupedGemmProblem const& pro
 }
 
 std::vector<Candidate<GemmProblem>> gemm_candidates(Backend backend) {
-  std::vector<Candidate<GemmProblem>> list{candidate<MainLoop::warp_specialized>(),
-                                           candidate<MainLoop::multistage>(),
-                                           candidate<MainLoop::double_buffered>()};
+  std::vector<Candidate<GemmProblem>> list{
+      candidate<MainLoop::warp_specialized>(), candidate<MainLoop::multistage>(),
+      candidate<MainLoop::double_buffered>(), candidate<MainLoop::gemv>(), candidate<MainLoop::tiny>()};
   if (backend == Backend::emulator) list.push_back(each_matrix_candidate());
   return list;
 }

@@ -35,6 +35,11 @@ Multiply invariant_multiply(CanonicalGemm const& form, Gpu const& gpu, std::stri
 
 std::string invariant_violation(MainLoop main_loop, CanonicalGemm const& form, Gpu const& gpu,
                                 std::string const& kernel) {
+  if (main_loop == MainLoop::gemv || main_loop == MainLoop::tiny)
+    return fmt::format(
+        "batch-invariant plans add the products of k in the same order for every m; {} is for "
+        "few rows only",
+        name_of(main_loop));
   Multiply const only = invariant_multiply(form, gpu, kernel);
   bool const by_matrices = only == Multiply::wgmma || only == Multiply::mma || only == Multiply::wmma;
   bool const has = main_loop == MainLoop::warp_specialized ? only == Multiply::wgmma

@@ -11,8 +11,9 @@ GemmGrid grid_of(GemmRecipe const& recipe, CanonicalGemm const& problem) {
   constexpr Index max_in_z = 65535;
   if (recipe.policy.partition == Partition::stream_k)
     return {static_cast<unsigned>(recipe.stream_blocks), 1, static_cast<unsigned>(problem.batch), true};
+  auto const together = static_cast<unsigned>(recipe.policy.matrices);
   return {static_cast<unsigned>(tiles_of(recipe.policy, problem)), static_cast<unsigned>(recipe.splits),
-          static_cast<unsigned>(std::min(problem.batch, max_in_z))};
+          static_cast<unsigned>(std::min(problem.batch, max_in_z * together)), false, together};
 }
 
 ScheduleArguments schedule_of(GemmRecipe const& recipe, std::byte* workspace) {

@@ -12,8 +12,11 @@ struct GemmGrid {
   unsigned splits = 1;     // y
   unsigned max_batch = 0;  // per launch; a larger batch takes several
   bool stays = false;      // stream-K: blocks iterate over the matrices
+  unsigned matrices = 1;   // per block
 
-  unsigned z(Index matrices) const { return stays ? 1 : static_cast<unsigned>(matrices); }
+  unsigned z(Index batch) const {
+    return stays ? 1 : static_cast<unsigned>((batch + matrices - 1) / matrices);
+  }
 };
 
 GemmGrid grid_of(GemmRecipe const& recipe, CanonicalGemm const& problem);

@@ -7,6 +7,8 @@
 #include "cosmati/tile/padded_tile.h"
 #include "cosmati/tile/shared_tile.h"
 #include "src/ops/architecture.h"
+#include "src/plan/gemm/small/gemv.h"
+#include "src/plan/gemm/small/tiny.h"
 #include "src/plan/gemm/warp_specialized.h"
 
 namespace cosmati::plan {
@@ -15,7 +17,7 @@ namespace {
 // The bytes in shared memory of one pack: an element, or what replaces it, at one step of depth.
 int pack_bytes(GemmRecipe const& recipe, DataType element, bool is_a) {
   if (recipe.policy.multiply == Multiply::dp4a) return 4;
-  if (recipe.policy.multiply == Multiply::half2 && recipe.policy.main_loop == MainLoop::double_buffered)
+  if (recipe.policy.multiply == Multiply::half2 && recipe.policy.main_loop != MainLoop::multistage)
     return is_a ? 4 : 2;  // elements of a are stored twice
   bool const as_they_lie =
       recipe.policy.main_loop == MainLoop::multistage && recipe.policy.multiply == Multiply::fma;
@@ -134,6 +136,7 @@ int matrix_tile_bytes(int size, Along along, int depth, int outer) {
 int shared_storage_bytes(GemmRecipe const& recipe, CanonicalGemm const& problem) {
   GemmPolicy const& p = recipe.policy;
   if (p.main_loop == MainLoop::warp_specialized) return warp_specialized_shared_bytes(p, problem);
+  if (p.main_loop == MainLoop::gemv) return p.warps_k * p.block_m * p.block_n * size_of(recipe.sum);
   int const value = size_of(problem.evaluation);
   if (p.multiply == Multiply::wmma) {
     int const size = size_of(problem.a.type);
@@ -149,7 +152,7 @@ int shared_storage_bytes(GemmRecipe const& recipe, CanonicalGemm const& problem)
                               matrix_tile_bytes(size_of(problem.b.type), recipe.b.along, depth, p.block_n)
                         : shared_tile_bytes(pack_bytes(recipe, problem.a.type, true), depth, p.block_m) +
                               shared_tile_bytes(pack_bytes(recipe, problem.b.type, false), depth, p.block_n);
-  int const main_loop = p.stages * stage;
+  int const main_loop = p.stages * stage * p.matrices;
   if (p.epilogue == EpilogueSchedule::direct) return main_loop;
   return std::max(main_loop, p.warps_m() * p.lanes_m() * (p.block_n * value + 16));
 }
@@ -191,6 +194,11 @@ double predict_seconds(GemmRecipe const& recipe, CanonicalGemm const& problem, G
   GemmPolicy const& p = recipe.policy;
   if (p.main_loop == MainLoop::warp_specialized)
     return predict_warp_specialized(recipe, problem, gpu, volume);
+  if (p.main_loop == MainLoop::gemv || p.main_loop == MainLoop::tiny) {
+    int const together = std::max(1, footprint(recipe, problem, gpu).blocks_resident);
+    return p.main_loop == MainLoop::gemv ? predict_gemv(recipe, problem, gpu, together)
+                                         : predict_tiny(recipe, problem, gpu, together);
+  }
   constexpr double latency_seconds = 1.2e-6;  // of a first load
   Losses const losses = losses_of(recipe, problem, gpu, volume);
   int const resident = std::max(1, footprint(recipe, problem, gpu).blocks_resident);

@@ -8,6 +8,7 @@
 #include "cosmati/gemm/steps.h"
 #include "src/plan/buffers.h"
 #include "src/plan/gemm/model.h"
+#include "src/plan/gemm/small/gemv.h"
 #include "src/plan/gemm/sum_of_parts.h"
 #include "src/plan/gemm/warp_specialized.h"
 
@@ -27,7 +28,9 @@ void append_splits(std::vector<KPartition>& list, GemmRecipe const& recipe, Cano
   Index const blocks = tiles_of(recipe.policy, form) * form.batch;
   Index const steps = k_steps(recipe.policy, form);
   if (form.batch > 65535 || (!asked && blocks >= 4 * Index{gpu.multiprocessors})) return;
-  Index const min_steps = asked ? 1 : 8 * std::max(1, recipe.policy.cluster_k / 2);
+  // The blocks of gemv share a step among their threads.
+  bool const streams = recipe.policy.main_loop == MainLoop::gemv;
+  Index const min_steps = asked || streams ? 1 : 8 * std::max(1, recipe.policy.cluster_k / 2);
   for (int splits : {2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 32, 48, 64, 96, 128, 192, 256})
     if (steps / splits >= min_steps) list.push_back({Partition::split_k, splits});
 }
@@ -76,7 +79,8 @@ std::vector<KPartition> partitions_worth_trying(GemmRecipe const& recipe, Canoni
   std::vector<KPartition> list;
   auto const tries = [&](Partition partition) { return !choice.asked || choice.asked == partition; };
   if (tries(Partition::tiles)) list.push_back({});
-  if (tries(Partition::split_k)) append_splits(list, recipe, form, gpu, choice);
+  bool const divides = recipe.policy.main_loop != MainLoop::tiny || choice.asked;
+  if (tries(Partition::split_k) && divides) append_splits(list, recipe, form, gpu, choice);
   if (choice.may_add_parts && tries(Partition::split_k_parallel))
     append_parallel_splits(list, recipe, form, gpu, choice);
   if (choice.may_stream && tries(Partition::stream_k) &&
@@ -114,6 +118,10 @@ void divide(GemmRecipe& recipe, KPartition const& k_partition, CanonicalGemm con
     recipe.partial_bytes = bytes_of_parts(form, recipe.splits);
     return;
   }
+  if (p.main_loop == MainLoop::gemv) {
+    recipe.partial_bytes = static_cast<std::size_t>(slots * gemv_slot_sums(p) * size_of(recipe.sum));
+    return;
+  }
   recipe.partial_bytes = static_cast<std::size_t>(slots) * static_cast<std::size_t>(p.block_m) *
                          static_cast<std::size_t>(p.block_n / p.cluster_k) *
                          static_cast<std::size_t>(size_of(recipe.sum));
@@ -123,6 +131,11 @@ std::string partition_violation(GemmRecipe const& recipe, KPartition const& k_pa
                                 CanonicalGemm const& form) {
   Index const steps = k_steps(recipe.policy, form);
   bool const parallel = k_partition.partition == Partition::split_k_parallel;
+  MainLoop const main_loop = recipe.policy.main_loop;
+  if (main_loop == MainLoop::tiny && k_partition.partition != Partition::tiles)
+    return fmt::format("partition = {}; in tiny, a warp adds all of k", name_of(k_partition.partition));
+  if (main_loop == MainLoop::gemv && k_partition.partition == Partition::stream_k)
+    return "partition = stream_k; gemv has tiles and split_k";
   if (parallel && (recipe.policy.main_loop != MainLoop::warp_specialized || form.by_pointers))
     return "partition = split_k_parallel requires the warp_specialized main loop, and no arrays of pointers";
   if ((k_partition.partition == Partition::split_k || parallel) &&

@@ -12,6 +12,8 @@
 #include "cosmati/ops/error.h"
 #include "src/ops/names.h"
 #include "src/plan/gemm/canonical.h"
+#include "src/plan/gemm/small/gemv.h"
+#include "src/plan/gemm/small/tiny.h"
 #include "src/plan/gemm/warp_specialized.h"
 
 namespace cosmati::plan {
@@ -36,6 +38,8 @@ constexpr Field fields[] = {
     {"cluster_m", &GemmPolicy::cluster_m, &PolicyRequest::cluster_m},
     {"cluster_n", &GemmPolicy::cluster_n, &PolicyRequest::cluster_n},
     {"cluster_k", &GemmPolicy::cluster_k, &PolicyRequest::cluster_k},
+    {"warps_k", &GemmPolicy::warps_k, &PolicyRequest::warps_k},
+    {"matrices", &GemmPolicy::matrices, &PolicyRequest::matrices},
 };
 
 std::vector<std::string> field_names() {
@@ -122,6 +126,14 @@ void set_field(PolicyRequest& request, std::string const& name, std::string cons
   }
 }
 
+// The form of an f32 operand b that is contiguous along k.
+CanonicalGemm k_major_form() {
+  CanonicalGemm form;
+  form.b.column_stride = 1;
+  form.b.alignment = 16;
+  return form;
+}
+
 }  // namespace
 
 bool mma_takes(DataType a, DataType b, DataType sum) {
@@ -139,6 +151,8 @@ bool wmma_takes(DataType a, DataType b, DataType sum) {
 std::vector<NamedPolicy> named_policies(MainLoop main_loop, Multiply multiply, DataType sum,
                                         int element_bytes) {
   if (main_loop == MainLoop::warp_specialized) return warpgroup_policies(element_bytes, sum);
+  if (main_loop == MainLoop::gemv) return gemv_policies(k_major_form());
+  if (main_loop == MainLoop::tiny) return tiny_policies(multiply, sum, element_bytes);
   std::vector<NamedPolicy> list;
   for (int i = 0; i < policy_name_count; ++i) {
     auto const name = static_cast<PolicyName>(i);
@@ -204,6 +218,13 @@ std::string foreign_policy(PolicyRequest const& request, std::vector<NamedPolicy
   if (request.names.empty()) return {};
   std::string const& name = request.names.front();
   if (has_policy(known, name)) return {};
+  bool const streams = !known.empty() && (known.front().policy.main_loop == MainLoop::gemv ||
+                                          known.front().policy.main_loop == MainLoop::tiny);
+  if (streams) return fmt::format("{} has no policy '{}'", name_of(known.front().policy.main_loop), name);
+  if (has_policy(gemv_policies({}), name) || has_policy(gemv_policies(k_major_form()), name))
+    return fmt::format("policy '{}' applies only to gemv", name);
+  if (has_policy(tiny_policies(Multiply::fma, DataType::f32, 4), name))
+    return fmt::format("policy '{}' applies only to tiny", name);
   if (has_policy(warpgroup_policies(2, DataType::f16), name))
     return fmt::format("policy '{}' applies only to products by warp_specialized", name);
   if (has_policy(window_policies(2), name))
@@ -257,7 +278,11 @@ NamedPolicy requested_policy(PolicyRequest const& request, std::vector<NamedPoli
 
 std::string text_of(GemmPolicy const& policy) {
   std::string text;
-  for (Field const& field : fields) text += fmt::format("{}={},", field.name, policy.*field.member);
+  for (Field const& field : fields) {
+    bool const is_rare = field.member == &GemmPolicy::warps_k || field.member == &GemmPolicy::matrices;
+    if (!is_rare || policy.*field.member != 1)
+      text += fmt::format("{}={},", field.name, policy.*field.member);
+  }
   return text + fmt::format("raster={},epilogue={},multiply={},ping_pong={},partition={}",
                             name_of(policy.raster), name_of(policy.epilogue), name_of(policy.multiply),
                             policy.ping_pong, name_of(policy.partition));
@@ -299,6 +324,12 @@ std::string policy_violation(GemmPolicy const& p, DataType a, DataType b, DataTy
                          name_of(sum));
     return warpgroup_policy_violation(p, size_of(a), sum);
   }
+  if (p.main_loop == MainLoop::gemv) return gemv_policy_violation(p, sum);
+  bool const is_tiny = p.main_loop == MainLoop::tiny;
+  if (p.warps_k != 1 || (!is_tiny && p.matrices != 1))
+    return "warps_k is for the main loop gemv, matrices for tiny";
+  if (is_tiny && (p.warps_m() != 1 || p.warps_n() != 1 || p.epilogue != EpilogueSchedule::direct))
+    return "tiny multiplies a tile by one warp, with epilogue direct";
   if (p.multiply == Multiply::wgmma || p.ping_pong || p.cluster() != 1)
     return "multiply wgmma, ping_pong and clusters are for the warp_specialized main loop";
   auto const multiple = [](char const* what, int value, char const* of, int factor) -> std::string {
@@ -320,11 +351,14 @@ std::string policy_violation(GemmPolicy const& p, DataType a, DataType b, DataTy
   if (p.block_k % (2 * pack) != 0)
     return fmt::format("block_k = {} is not a multiple of {}", p.block_k, 2 * pack);
   bool const many = p.main_loop == MainLoop::multistage;
-  if (many ? p.stages < 3 || p.stages > 5 : p.stages != 2)
-    return fmt::format("stages = {}; {} takes {}", p.stages, name_of(p.main_loop), many ? "3 to 5" : "2");
+  if (many ? p.stages < 3 || p.stages > 5 : p.stages != (is_tiny ? 1 : 2))
+    return fmt::format("stages = {}; {} takes {}", p.stages, name_of(p.main_loop),
+                       many      ? "3 to 5"
+                       : is_tiny ? "1"
+                                 : "2");
   if (p.multiply == Multiply::wmma) return wmma_policy_violation(p, a, b, sum);
   if (p.multiply == Multiply::mma) {
-    if (p.main_loop != MainLoop::multistage) return "multiply mma requires main loop multistage";
+    if (!many && !is_tiny) return "multiply mma requires main loop multistage or tiny";
     if (!mma_takes(a, b, sum))
       return fmt::format(
           "multiply mma supports f16, bf16, tf32 or fp8 with sums in f32, f16 also with f16, f64 with f64, s8 "
@@ -359,6 +393,8 @@ std::string initializer(GemmPolicy const& policy) {
       policy.promotes ? ".promotes = true, " : "", policy.raster_width, policy.cluster_m, policy.cluster_n,
       policy.cluster_k, policy.ping_pong, name_of(policy.partition), policy.full_tiles,
       name_of(policy.epilogue));
+  if (policy.warps_k != 1) text += fmt::format(", .warps_k = {}", policy.warps_k);
+  if (policy.matrices != 1) text += fmt::format(", .matrices = {}", policy.matrices);
   return text;
 }
 

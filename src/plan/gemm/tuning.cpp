@@ -16,7 +16,7 @@ namespace {
 
 constexpr char const* class_keys[] = {"a", "b", "c", "d", "sum", "epilogue", "m", "n", "k", "batch"};
 constexpr MainLoop main_loops[] = {MainLoop::warp_specialized, MainLoop::multistage,
-                                   MainLoop::double_buffered};
+                                   MainLoop::double_buffered, MainLoop::gemv, MainLoop::tiny};
 
 Index positive(std::string const& key, std::string const& value) {
   Index number = 0;

@@ -157,6 +157,13 @@ std::vector<TuningCandidate> tuning_candidates(GemmProblem const& problem, Devic
   for (auto const& candidate : candidates<GemmProblem>(device.backend)) {
     if (candidate.offer == nullptr || (!options.kernel.empty() && options.kernel != candidate.name)) continue;
     add_policy(candidate, {});
+    bool const few_rows = candidate.name == name_of(MainLoop::gemv);
+    if (few_rows || candidate.name == name_of(MainLoop::tiny)) {
+      for (char const* const name : {"k1", "k2", "k4", "k8", "k16", "narrow_k4", "narrow_k8", "narrow_k16",
+                                     "short_k", "8x8", "8x16", "16x8", "16x16", "16x32", "32x16", "32x32"})
+        add_policy(candidate, name);
+      continue;
+    }
     for (char const* const name : {"small", "medium", "large", "tall", "wide", "huge"})
       for (Multiply const multiply : {Multiply::fma, Multiply::half2, Multiply::dp4a, Multiply::mma,
                                       features_of(device.gpu).mma ? Multiply::wgmma : Multiply::wmma})

@@ -1,5 +1,5 @@
 // A number that names no main loop.
-// expect: unknown main loop; valid values: double_buffered, multistage
+// expect: unknown main loop; valid values: double_buffered, multistage, gemv, tiny
 // names: Stages<
 #include "tests/compile_fail/mistake.h"
 

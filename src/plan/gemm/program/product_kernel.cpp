@@ -31,7 +31,9 @@ GemmPolicy policy_in_emulator(GemmRecipe const& recipe, DataType type) {
   GemmPolicy const& p = recipe.policy;
   bool const tensor_cores =
       p.multiply == Multiply::mma || p.multiply == Multiply::wmma || p.multiply == Multiply::wgmma;
-  Multiply const simple = is_int8(type)                 ? Multiply::dp4a
+  bool const streams = p.main_loop == MainLoop::gemv;
+  Multiply const simple = streams                       ? Multiply::fma
+                          : is_int8(type)               ? Multiply::dp4a
                           : recipe.sum == DataType::f16 ? Multiply::half2
                                                         : Multiply::fma;
   GemmPolicy policy =
@@ -58,6 +60,7 @@ int width_in_emulator(GemmRecipe const& recipe, DataType type, bool deep) {
 std::string SourceTraits::print() const {
   char const* const name = along == Along::k ? "k" : "mn";
   if (transposed) return fmt::format("TransposedSource<{}>", name_of(type));
+  if (unaligned) return fmt::format("UnalignedSource<{}, Along::{}>", name_of(type), name);
   if (!by_tma) return fmt::format("StridedSource<{}, Along::{}, {}>", name_of(type), name, width);
   return fmt::format("TensorSource<{}, Along::{}{}{}>", name_of(type), name, maps.empty() ? "" : ", ", maps);
 }

@@ -16,6 +16,7 @@ struct SourceTraits {
   bool by_tma = false;
   std::string maps = {};
   bool transposed = false;
+  bool unaligned = false;  // contiguous, but not in aligned vectors
   std::string print() const;
 };
 

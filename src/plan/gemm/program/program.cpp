@@ -14,6 +14,7 @@
 #include "src/plan/gemm/program/sum_of_parts_launch.h"
 #include "src/plan/gemm/program/tensor_maps.h"
 #include "src/plan/gemm/repack.h"
+#include "src/plan/gemm/small/gemv.h"
 #include "src/plan/gemm/sum_of_parts.h"
 #include "src/program/execute.h"
 #include "src/program/launch_tag.h"
@@ -175,14 +176,22 @@ class ProductProgram {
   program::KernelSpec kernel() const {
     std::string const maps = specialized_ && form_.by_pointers ? "AddressedTensors" : "";
     if (emulated_) return emulated_product_kernel(recipe_, types_.a, types_.b, maps);
-    auto const source = [&](MatrixForm const& operand, OperandAccess const& access) {
+    bool const streams = recipe_.policy.main_loop == MainLoop::gemv;
+    auto const source = [&](MatrixForm const& operand, OperandAccess const& access, bool is_a) {
       bool const by_tma = specialized_ && !access.by_threads;
-      return SourceTraits{operand.type, access.along, access.width, by_tma, maps, access.transposed}.print();
+      return SourceTraits{operand.type,
+                          access.along,
+                          access.width,
+                          by_tma,
+                          maps,
+                          access.transposed,
+                          streams && gemv_shifts(operand, is_a)}
+          .print();
     };
     program::KernelSpec kernel =
         product_kernel(form_, recipe_, plan_.problem.epilogue.expression,
-                       {.a = source(form_.a, recipe_.a),
-                        .b = source(form_.b, recipe_.b),
+                       {.a = source(form_.a, recipe_.a, true),
+                        .b = source(form_.b, recipe_.b, false),
                         .epilogue = epilogue_text(form_),
                         .destination = destination_text(form_, recipe_, maps),
                         .parameter_bytes = with_product_parameters(

@@ -1,0 +1,44 @@
+// Loads of 16 bytes from addresses that are multiples of an element, but not of 16 bytes.
+#pragma once
+#include "cosmati/arch/memory.h"
+
+namespace cosmati::arch {
+
+// Bits `shift` to `shift` + 31 of the 64 bits of high and low; shift is less than 32.
+#if defined(__CUDACC__)
+COSMATI_DEVICE unsigned funnel_shift(unsigned low, unsigned high, unsigned shift) {
+  return __funnelshift_r(low, high, shift);
+}
+#else
+COSMATI_DEVICE unsigned funnel_shift(unsigned low, unsigned high, unsigned shift) {
+  return static_cast<unsigned>((static_cast<unsigned long long>(high) << 32 | low) >> shift);
+}
+#endif
+
+// Loads a vector of 16 bytes by two loads from the aligned addresses around it, or twice from its own if that
+// is aligned. Only the 16-byte units that contain bytes of the vector are read.
+template <class Vector>
+COSMATI_DEVICE Vector load_unaligned(void const* address) {
+  struct alignas(16) Words {
+    unsigned word[4];
+  };
+  static_assert(sizeof(Vector) == sizeof(Words));
+  auto const before = static_cast<unsigned>(reinterpret_cast<unsigned long long>(address) % 16);
+  char const* const from = static_cast<char const*>(address) - before;
+  Words const low = load_constant<Words>(from), high = load_constant<Words>(from + (before > 0 ? 16 : 0));
+  unsigned by_two[6], by_one[5];
+  COSMATI_UNROLL
+  for (int i = 0; i < 6; ++i) {
+    unsigned const here = i < 4 ? low.word[i] : high.word[i - 4];
+    unsigned const later = i < 2 ? low.word[i + 2] : high.word[i - 2];
+    by_two[i] = before % 16 >= 8 ? later : here;
+  }
+  COSMATI_UNROLL
+  for (int i = 0; i < 5; ++i) by_one[i] = before % 8 >= 4 ? by_two[i + 1] : by_two[i];
+  Words result;
+  COSMATI_UNROLL
+  for (int i = 0; i < 4; ++i) result.word[i] = funnel_shift(by_one[i], by_one[i + 1], before % 4 * 8);
+  return __builtin_bit_cast(Vector, result);
+}
+
+}  // namespace cosmati::arch
