@@ -66,6 +66,7 @@ void expect_unaligned() {
   using A = UnalignedSource<Element, a>;
   using B = UnalignedSource<Element, b>;
   using Gemm = GemmTraits<policy, A, B, Sum, IdentityEpilogue<Sum>, StridedDestination<Sum, 1>>;
+  for (int const n : {2, 7, 130, 133}) expect_product<Gemm>({3, n, 259}, {.misaligned = n % 2 == 1});
   for (int const extra : {0, 1, 2, 3, 5, 7})
     expect_product<Gemm>({4, 65 + extra, 256 + extra}, {.batch = 2, .misaligned = extra % 2 == 1});
 }

@@ -41,4 +41,29 @@ COSMATI_DEVICE Vector load_unaligned(void const* address) {
   return __builtin_bit_cast(Vector, result);
 }
 
+// Moves the elements of the vector up by one and stores `first` before them; the last one is lost.
+template <class Element, int count>
+COSMATI_DEVICE void push_front(Vector<Element, count>& vector, Element first) {
+  constexpr int bytes = static_cast<int>(sizeof(Element));
+  if constexpr (bytes < 4 && bytes * count >= 4) {
+    struct Words {
+      unsigned word[bytes * count / 4];
+    };
+    struct Pair {
+      Element element[4 / bytes];
+    };
+    Words words = __builtin_bit_cast(Words, vector);
+    COSMATI_UNROLL
+    for (int i = bytes * count / 4 - 1; i > 0; --i)
+      words.word[i] = funnel_shift(words.word[i - 1], words.word[i], 32 - 8 * bytes);
+    words.word[0] = words.word[0] << 8 * bytes | __builtin_bit_cast(unsigned, Pair{{first}});
+    using Result = Vector<Element, count>;
+    vector = __builtin_bit_cast(Result, words);
+  } else {
+    COSMATI_UNROLL
+    for (int i = count - 1; i > 0; --i) vector[i] = vector[i - 1];
+    vector[0] = first;
+  }
+}
+
 }  // namespace cosmati::arch

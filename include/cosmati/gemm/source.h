@@ -99,10 +99,12 @@ struct StridedSource {
         row_stride_(width > 1 && along == Along::mn ? 1 : arguments.row_stride),
         column_stride_(width > 1 && along == Along::k ? 1 : arguments.column_stride),
         depth_extent_(depth_extent),
+        first_outer_(first_outer),
         outer_left_(clamp_to_int(outer_extent - first_outer)) {}
 
   // Existing outer positions from the tile's first, and depths.
   COSMATI_DEVICE int outer_left() const { return outer_left_; }
+  COSMATI_DEVICE Index first_outer() const { return first_outer_; }
   COSMATI_DEVICE Index depth_extent() const { return depth_extent_; }
 
   COSMATI_DEVICE Row row(int outer, int depth) const {
@@ -131,12 +133,13 @@ struct StridedSource {
   }
 
   Element const* data_;
-  Index row_stride_, column_stride_, depth_extent_;
+  Index row_stride_, column_stride_, depth_extent_, first_outer_;
   int outer_left_;
 };
 
 // A matrix that is contiguous along `along`, where runs begin at any element: for loaders that shift what
-// they load from aligned addresses. A load may touch elements next to a run, within the same 16 bytes.
+// they load from aligned addresses. A load may touch elements next to a run, within the same 16 bytes; the
+// lines are therefore at least 16 bytes apart.
 template <class Element_, Along along_>
 struct UnalignedSource : StridedSource<Element_, along_, 16 / static_cast<int>(sizeof(Element_))> {
   using StridedSource<Element_, along_, 16 / static_cast<int>(sizeof(Element_))>::StridedSource;

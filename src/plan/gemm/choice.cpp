@@ -50,7 +50,8 @@ void finalize_recipe(GemmRecipe& recipe, KPartition const& k_partition, Canonica
   p.full_tiles = form.m % (p.block_m * p.cluster_m) == 0 && form.n % (p.block_n * p.cluster_n) == 0 &&
                  form.k % p.block_k == 0;
   // A shifted load touches up to 16 bytes beyond its vector.
-  if (p.main_loop == MainLoop::gemv && (gemv_shifts(form.a, true) || gemv_shifts(form.b, false)))
+  if (p.main_loop == MainLoop::gemv &&
+      (gemv_shifts(form.a, true, form.m) || gemv_shifts(form.b, false, form.n)))
     p.full_tiles = false;
   bool const emulated = device.backend == Backend::emulator;
   divide(recipe, k_partition, form,

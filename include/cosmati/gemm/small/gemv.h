@@ -2,8 +2,8 @@
 // registers by the widest loads that its alignment permits, once. The threads of a block share a tile along k
 // and add their sums in a fixed order.
 #pragma once
-#include "cosmati/arch/unaligned.h"
 #include "cosmati/gemm/epilogue_schedule.h"
+#include "cosmati/gemm/small/streaming_loader.h"
 #include "cosmati/gemm/steps.h"
 #include "cosmati/gemm/traits.h"
 
@@ -38,83 +38,6 @@ requires(gemm_policy.main_loop == MainLoop::gemv) struct ProductTraits<gemm_poli
   };
 };
 
-namespace streaming {
-
-// Loads a thread's elements of one operand: in each of `groups` blocks, `outer` positions at `depth` adjacent
-// depths, by the widest vectors along the operand's major that divide the block.
-template <class Source, int outer, int depth, int groups>
-class Loader {
-  using Element = typename Source::Element;
-  static constexpr bool deep = Source::along == Along::k;
-  static constexpr int width = imin(Source::width, deep ? depth : outer);
-  static constexpr int lines = deep ? outer : depth, runs = (deep ? depth : outer) / width;
-  static constexpr int rows = deep ? outer : runs;
-  static constexpr bool shifts = is_unaligned<Source> && width == Source::width && width > 1;
-
- public:
-  static constexpr int vector = width;
-
-  // position(i): the outer position of the block's row i, in the tile. Positions that do not exist are
-  // replaced by the last one, whose products are not stored. `depth_of_thread`: that of its first block.
-  template <class Position>
-  COSMATI_DEVICE Loader(Source const& source, int depth_of_thread, Position const& position)
-      : source_(source) {
-    int const last = (source.outer_left() - 1) / (deep ? 1 : width) * (deep ? 1 : width);
-    COSMATI_UNROLL
-    for (int i = 0; i < rows; ++i)
-      row_[i] = source.row(imin(position(deep ? i : i * width), last), depth_of_thread);
-  }
-
-  // The number of steps of `block_k` depths from the first in which every vector exists, for a tile of
-  // `extent` outer positions. Shifted vectors also read up to 16 bytes beyond.
-  COSMATI_DEVICE int whole_steps(int extent, int block_k) const {
-    int const left = source_.outer_left(), beyond = shifts ? width : 0;
-    bool const has_lines = deep || left >= extent + beyond || (!shifts && left % width == 0);
-    Index const depths = source_.depth_extent() - (deep ? beyond : 0);
-    return has_lines && depths > 0 ? static_cast<int>(depths / block_k) : 0;
-  }
-
-  COSMATI_DEVICE auto step(Index first_depth) const { return source_.step(first_depth); }
-
-  // Loads the block `more` depths beyond the thread's first in the step; with `whole`, all of it exists.
-  template <bool whole, class Step>
-  COSMATI_DEVICE void load(int group, Step const& step, int more) {
-    COSMATI_UNROLL
-    for (int line = 0; line < lines; ++line) {
-      COSMATI_UNROLL
-      for (int r = 0; r < runs; ++r)
-        fetch<whole>(element_[group][line][r], source_.template run<whole>(row_[deep ? line : r], step,
-                                                                           more + (deep ? r * width : line)));
-    }
-  }
-
-  template <class Sum>
-  COSMATI_DEVICE Sum get(int group, int i, int k) const {
-    int const line = deep ? i : k, along = deep ? k : i;
-    return arch::number_cast<Sum>(element_[group][line][along / width][along % width]);
-  }
-
- private:
-  template <bool whole, class AnyRun>
-  COSMATI_DEVICE static void fetch(Vector<Element, width>& to, AnyRun const& run) {
-    if constexpr (!is_unaligned<Source>) {
-      fetch_run<whole>(to, run);
-    } else if constexpr (whole && shifts) {
-      to = arch::load_unaligned<Vector<Element, width>>(run.address);
-    } else {
-      COSMATI_UNROLL
-      for (int e = 0; e < width; ++e)
-        to[e] = whole || e < run.valid ? arch::load_constant<Element>(run.address + e) : Element{};
-    }
-  }
-
-  Source source_;
-  typename Source::Row row_[rows];
-  Vector<Element, width> element_[groups][lines][runs];
-};
-
-}  // namespace streaming
-
 template <class Traits>
 struct MainLoopOf<MainLoop::gemv, Traits> {
   using SharedStorage = typename Traits::SharedStorage;
@@ -133,8 +56,11 @@ struct MainLoopOf<MainLoop::gemv, Traits> {
       COSMATI_UNROLL
       for (int i = 0; i < rows; ++i) {
         COSMATI_UNROLL
-        for (int j = 0; j < columns; ++j)
-          shared.sum[place.warp_k][i * policy.block_n + place.column(j)] = own[i][j];
+        for (int j = 0; j < columns; ++j) {
+          int const first = place.column(deep ? j : j - j % LoaderB::vector);
+          int const column = deep ? first : LoaderB::first_of(b, first) + j % LoaderB::vector;
+          if (deep || column >= first) shared.sum[place.warp_k][i * policy.block_n + column] = own[i][j];
+        }
       }
     }
     arch::block_barrier();
@@ -194,21 +120,36 @@ struct MainLoopOf<MainLoop::gemv, Traits> {
     Index const first = Index{policy.block_k} * step;
     auto const step_a = load_a.step(first);
     auto const step_b = load_b.step(first);
-    COSMATI_UNROLL
-    for (int group = 0; group < groups; ++group) load_b.template load<whole>(group, step_b, group * apart);
-    COSMATI_UNROLL
-    for (int group = 0; group < groups; ++group) {
-      load_a.template load<whole>(0, step_a, group * apart);
+    if constexpr (whole) {
       COSMATI_UNROLL
-      for (int k = 0; k < depth; ++k) {
-        Sum a[rows], b[columns];
-        COSMATI_UNROLL
-        for (int i = 0; i < rows; ++i) a[i] = load_a.template get<Sum>(0, i, k);
-        COSMATI_UNROLL
-        for (int j = 0; j < columns; ++j) b[j] = load_b.template get<Sum>(group, j, k);
-        for_each_product<rows, columns>(
-            [&](int i, int j) { own[i][j] = arch::multiply_add(a[i], b[j], own[i][j]); });
+      for (int group = 0; group < groups; ++group) load_b.load(group, step_b, group * apart);
+      COSMATI_UNROLL
+      for (int group = 0; group < groups; ++group) {
+        load_a.load(0, step_a, group * apart);
+        multiply(own, load_a, load_b, group);
       }
+    } else {
+      COSMATI_NO_UNROLL
+      for (int group = 0; group < groups; ++group) {
+        load_b.load_parts(step_b, group * apart);
+        load_a.load_parts(step_a, group * apart);
+        multiply(own, load_a, load_b, 0);
+      }
+    }
+  }
+
+  // Adds the products of a block of A and block `group` of B.
+  COSMATI_DEVICE static void multiply(Sum (&own)[rows][columns], LoaderA const& load_a, LoaderB const& load_b,
+                                      int group) {
+    COSMATI_UNROLL
+    for (int k = 0; k < depth; ++k) {
+      Sum a[rows], b[columns];
+      COSMATI_UNROLL
+      for (int i = 0; i < rows; ++i) a[i] = load_a.template get<Sum>(0, i, k);
+      COSMATI_UNROLL
+      for (int j = 0; j < columns; ++j) b[j] = load_b.template get<Sum>(group, j, k);
+      for_each_product<rows, columns>(
+          [&](int i, int j) { own[i][j] = arch::multiply_add(a[i], b[j], own[i][j]); });
     }
   }
 

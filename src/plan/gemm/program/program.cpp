@@ -185,7 +185,7 @@ class ProductProgram {
                           by_tma,
                           maps,
                           access.transposed,
-                          streams && gemv_shifts(operand, is_a)}
+                          streams && gemv_shifts(operand, is_a, is_a ? form_.m : form_.n)}
           .print();
     };
     program::KernelSpec kernel =

@@ -15,11 +15,16 @@ namespace {
 constexpr Index max_rows = 8;
 constexpr int vector_bytes = 16;
 
-// Contiguous, but without aligned vectors of 16 bytes.
-bool is_shifted(MatrixForm const& operand) {
+// Contiguous, but not in aligned vectors of 16 bytes.
+bool is_shifted(MatrixForm const& operand, Index outer) {
+  OperandAccess const access = access_of(operand);
+  bool const deep = access.along == Along::k;
+  Index const unit = deep ? operand.column_stride : operand.row_stride,
+              pitch = deep ? operand.row_stride : operand.column_stride;
   int const size = size_of(operand.type);
-  return (operand.column_stride == 1 || operand.row_stride == 1) &&
-         access_of(operand).width * size < vector_bytes;
+  int const width = vector_bytes / size;
+  if (unit != 1 || (!deep && (pitch * size < vector_bytes || outer < width))) return false;
+  return access.width < width || (!deep && outer % width != 0);
 }
 
 }  // namespace
@@ -36,8 +41,8 @@ bool gemv_side(GemmProblem const& problem) {
   return n < m || (n == m && canonical(problem).swapped);
 }
 
-bool gemv_shifts(MatrixForm const& operand, bool is_a) {
-  return is_shifted(operand) && (!is_a || access_of(operand).along == Along::k);
+bool gemv_shifts(MatrixForm const& operand, bool is_a, Index outer) {
+  return is_shifted(operand, outer) && (!is_a || access_of(operand).along == Along::k);
 }
 
 OperandAccess gemv_access(MatrixForm const& operand, bool is_a, Index outer) {
@@ -51,7 +56,8 @@ OperandAccess gemv_access(MatrixForm const& operand, bool is_a, Index outer) {
 std::vector<NamedPolicy> gemv_policies(CanonicalGemm const& form) {
   bool const deep = access_of(form.b).along == Along::k;
   int const size = size_of(form.b.type);
-  int const width = gemv_shifts(form.b, false) ? vector_bytes / size : access_of(form.b).width;
+  bool const shifts = gemv_shifts(form.b, false, form.n);
+  int const width = shifts ? vector_bytes / size : access_of(form.b).width;
   int rows = 1;
   while (rows < form.m && rows < max_rows) rows *= 2;
   std::vector<NamedPolicy> list;
@@ -72,17 +78,20 @@ std::vector<NamedPolicy> gemv_policies(CanonicalGemm const& form) {
   };
   if (deep) {
     // Eight vectors of a thread in flight; several rows share the loads of A.
-    int const columns = rows <= 2 ? 4 : 2, vectors = rows <= 4 ? 8 / columns : 2;
+    int const columns = rows <= 2 ? 4 : 2, vectors = rows <= 4 && !shifts ? 8 / columns : 2;
     int const depth = width * size == vector_bytes ? width * vectors : std::max(4, 32 / columns / size);
+    int const fit = rows <= 2 && !shifts ? 3 : 2;  // blocks per multiprocessor that registers permit
     for (int const warps_k : {1, 2, 4, 8})
-      add(fmt::format("k{}", warps_k), 1, columns, 8 / warps_k, warps_k, depth, rows <= 2 ? 3 : 2);
-    add("short_k", 8, columns, 4, 1, depth, 3);
+      add(fmt::format("k{}", warps_k), 1, columns, 8 / warps_k, warps_k, depth, fit);
+    add("short_k", 8, columns, 4, 1, depth, 2 * fit);
     return list;
   }
   // Vectors along n; a thread has several depths in flight.
-  int const columns = std::max(width, vector_bytes / std::max(4, size)), depth = rows <= 2 ? 8 : 4;
-  int const blocks = rows * columns <= 16 ? 3 : rows * columns <= 32 ? 2 : 1;
+  int const columns = std::max(width, vector_bytes / std::max(4, size)), depth = rows <= 2 && !shifts ? 8 : 4;
+  int const registers = rows * columns * (form.sum == DataType::f64 ? 2 : 1);  // of sums
+  int const blocks = registers <= 16 && !shifts ? 3 : registers <= 32 ? 2 : 1;
   for (int const warps_k : {4, 8, 16}) {
+    if (warps_k == 16 && registers > (shifts ? 16 : 32)) continue;
     int const fit = std::max(1, blocks * 8 / warps_k);
     add(fmt::format("k{}", warps_k), 32, columns, 1, warps_k, depth, fit);
     add(fmt::format("narrow_k{}", warps_k), 8, columns, 1, warps_k, depth, fit);
@@ -139,7 +148,7 @@ double predict_gemv(GemmRecipe const& recipe, CanonicalGemm const& form, Gpu con
       {share_of_memory * gpu.memory_bytes_per_second, in_flight, 50.0 * clock * std::min(units, blocks)});
   double const bytes = volume.operand_bytes + volume.result_bytes;
   // Instructions per element of B: conversion, products, and loads of A and B, of which B has a vector.
-  bool const shifts = gemv_shifts(form.b, false);
+  bool const shifts = gemv_shifts(form.b, false, form.n);
   double const width = shifts ? 16 / size / 3.0 : std::max(1, recipe.b.width);
   double const width_a = recipe.a.along == Along::k ? std::min(recipe.a.width, p.thread_k()) : recipe.a.width;
   double const per_element = (size == 4 || size == 8 ? 0 : 1) +

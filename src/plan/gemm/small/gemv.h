@@ -17,7 +17,7 @@ bool gemv_side(GemmProblem const& problem);
 
 // How gemv reads operand A or B: contiguous runs that are not aligned are shifted, if they are long enough.
 OperandAccess gemv_access(MatrixForm const& operand, bool is_a, Index outer);
-bool gemv_shifts(MatrixForm const& operand, bool is_a);
+bool gemv_shifts(MatrixForm const& operand, bool is_a, Index outer);
 
 // The policies for operands of the form, named after the warps that share a tile along k.
 std::vector<NamedPolicy> gemv_policies(CanonicalGemm const& form);
