@@ -279,8 +279,8 @@ std::vector<Candidate<Problem>> convolution_candidates(Backend) {
   Candidate<Problem> copies{"channels_last", {}, nullptr, &prepare_on<&prepare_channels_last>};
   copies.offer = &offer_with_bias<&channels_last>;
   copies.batch_invariant = true;
-  return {product, all_taps,   windows,      general, copies, transformed, by_frequency,    unrolled,
-          walking, by_channel, of_groups, few_channels, tiled,   simple, slices,      bias_candidate()};
+  return {product, all_taps,   windows,   general,      copies, transformed, by_frequency, unrolled,
+          walking, by_channel, of_groups, few_channels, tiled,  simple,      slices,       bias_candidate()};
 }
 
 }  // namespace cosmati::plan

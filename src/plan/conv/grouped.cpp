@@ -29,7 +29,7 @@ int to_int(Index value) { return static_cast<int>(value); }
 // The problem as windows of `image` that give `result`.
 struct Roles {
   TensorDescription const &image, &result;
-  Index groups, inputs, outputs;            // channels of a group
+  Index groups, inputs, outputs;              // channels of a group
   Index filter_output = 0, filter_input = 0;  // elements between channels of the filter
 };
 Roles roles_of(Problem const& p) {
@@ -47,8 +47,8 @@ struct Axis {
   bool masked = false;
 };
 Axis axis_of(Problem const& p, int i) {
-  int const taps = to_int(p.w.extent(2 + i)), stride = to_int(p.stride[i]),
-            dilation = to_int(p.dilation[i]), pad = to_int(p.pad_begin[i]);
+  int const taps = to_int(p.w.extent(2 + i)), stride = to_int(p.stride[i]), dilation = to_int(p.dilation[i]),
+            pad = to_int(p.pad_begin[i]);
   Axis all;
   all.phases.count = Divisor(1);
   all.phases.filter_tap = p.w.layout.stride[2 + i];
@@ -107,14 +107,15 @@ class ShapeSearch {
     auto const& filter = problem.w;
     base_.together = roles_.filter_input == 1 && filter.alignment % 8 == 0;
     for (int d : {0, 1, 2, 3})
-      if (Index const stride = filter.layout.stride[d]; stride != 1 && stride % 4 != 0 && filter.extent(d) > 1)
+      if (Index const stride = filter.layout.stride[d];
+          stride != 1 && stride % 4 != 0 && filter.extent(d) > 1)
         base_.together = false;
     if (is_emulated_) base_.warps = unfixed_grouped_warps;
   }
 
   GroupedPlan best() {
-    best_.refusal = fmt::format("{} taps of {} channels need more registers than a thread has",
-                                base_.taps(), base_.inputs);
+    best_.refusal = fmt::format("{} taps of {} channels need more registers than a thread has", base_.taps(),
+                                base_.inputs);
     if (unit_ == 0) {
       best_.refusal = "the image's pixels are not multiples of 8 bytes apart";
       return best_;
@@ -163,7 +164,8 @@ class ShapeSearch {
                      : filters > max_filters)
       return;
     int const offsets = shape.quads() % 4 == 0 ? 0 : shape.steps();
-    int const registers = (40 + 2 * filters + offsets + (4 + 4 * shape.fragments) * shape.rows_together() + 7) / 8 * 8;
+    int const registers =
+        (40 + 2 * filters + offsets + (4 + 4 * shape.fragments) * shape.rows_together() + 7) / 8 * 8;
     int const bytes = shape.shared_bytes();
     if (bytes > gpu_.shared_bytes_per_block) return;
     shape.blocks = std::min({gpu_.registers_per_multiprocessor / (shape.threads() * registers),
@@ -187,8 +189,8 @@ class ShapeSearch {
     best_ = plan;
   }
 
-  // Predicted seconds: limited by tensor cores, shared memory, issue slots, latency or memory. Instructions as
-  // counted by ncu (docs/decisions/0045).
+  // Predicted seconds: limited by tensor cores, shared memory, issue slots, latency or memory. Instructions
+  // as counted by ncu (docs/decisions/0026).
   double predicted(GroupedPlan const& plan) const {
     constexpr double launch_seconds = 3e-6, mma_clocks = 2.2, quads_clocks = 4.6, tile_clocks = 1200,
                      pass_clocks = 500, step_clocks = 24, issued = 0.75;
@@ -197,20 +199,23 @@ class ShapeSearch {
     double const works = rows * shape.works(), steps = works * shape.steps();  // of warps
     double const results = static_cast<double>(shape.pixels()) * shape.channels(),
                  staged = static_cast<double>(shape.passes()) * GroupedShape::pass_pixels * shape.channels();
-    double const bytes_of_piece = shape.copied_bytes(), pieces = shape.halo() * shape.line_bytes() / bytes_of_piece;
+    double const bytes_of_piece = shape.copied_bytes(),
+                 pieces = shape.halo() * shape.line_bytes() / bytes_of_piece;
     double const tensor = steps * shape.fragments * mma_clocks;
     double const shared = steps * quads_clocks + pieces * bytes_of_piece / 64 + results * 10 / 128;
-    double const copies = pieces / 32 * (4 + 40.0 / pieces_together(to_int(shape.line_bytes() / shape.copied_bytes())));
-    double const issue = (steps * (8 + shape.fragments + (shape.masked ? 2 : 0)) + works * (14 + 6 * shape.fragments) +
-                          copies + staged / shape.run() / 32 * 16 + results / shape.run() / 32 * 45 +
-                          shape.passes() * warps * 35) /
+    double const copies =
+        pieces / 32 * (4 + 40.0 / pieces_together(to_int(shape.line_bytes() / shape.copied_bytes())));
+    double const issue = (steps * (8 + shape.fragments + (shape.masked ? 2 : 0)) +
+                          works * (14 + 6 * shape.fragments) + copies + staged / shape.run() / 32 * 16 +
+                          results / shape.run() / 32 * 45 + shape.passes() * warps * 35) /
                          4;
     double const alone = tile_clocks + shape.passes() * pass_clocks +
                          steps / warps / shape.rows_together() * step_clocks + issue;
     double const clocks =
         std::max({tensor, shared, issue / issued, alone / shape.blocks}) + 0.1 * (tensor + shared + issue);
     double const filters = warps * shape.works_of_warp() * shape.fragments * shape.steps() *
-                           (shape.together ? 40 : 90) / 4 / issued + 2500;
+                               (shape.together ? 40 : 90) / 4 / issued +
+                           2500;
     double const multiprocessors = is_emulated_ ? 2 : gpu_.multiprocessors;
     double const of_multiprocessor = std::ceil(static_cast<double>(plan.blocks) / multiprocessors);
     double const tiles = std::ceil(static_cast<double>(plan.tiles) / static_cast<double>(plan.slots));
@@ -338,11 +343,11 @@ program::Program grouped_program(Plan<Problem> const& plan) {
   with_parts(plan, [&]<class Epilogue, class Destination>(Epilogue, Destination) {
     using Parameters = GroupedParameters<Epilogue, Destination>;
     KernelTypes const host = emulated_types(DataType::f32);
-    GroupedTraits const traits{fixed ? shape : emulated_grouped_shape(shape.fragments), fixed, plan.problem.w.type,
-                               fixed ? epilogue_text(form) : host.epilogue,
+    GroupedTraits const traits{fixed ? shape : emulated_grouped_shape(shape.fragments), fixed,
+                               plan.problem.w.type, fixed ? epilogue_text(form) : host.epilogue,
                                fixed ? destination_text(form.d) : host.destination};
     std::size_t const kernel =
-        made.add_kernel<Parameters>({.headers = {"conv/grouped.h"},
+        made.add_kernel<Parameters>({.headers = {"conv/grouped/grouped.h"},
                                      .entry = "grouped_kernel",
                                      .traits = traits.print(),
                                      .asserted = {{"ComposedTraits::threads", threads}},

@@ -1,7 +1,7 @@
 // Convolutions with groups of few channels on tensor cores. The recipe has only the algorithm: the shape is a
 // function of problem and device.
 #pragma once
-#include "cosmati/conv/grouped_arguments.h"
+#include "cosmati/conv/grouped/grouped_arguments.h"
 #include "src/plan/conv/program.h"
 
 namespace cosmati::plan {
@@ -12,7 +12,7 @@ struct GroupedPlan {
   Index parts = 1, tiles_down = 1, tiles_across = 1, image_tiles = 1;
   Index tiles = 0, slots = 1;  // slots: blocks that share the tiles of a part
   Index blocks = 0;            // of the launch
-  double seconds = 0;  // predicted
+  double seconds = 0;          // predicted
 };
 // The shape that is predicted to be fastest, for a forward convolution or a data gradient.
 GroupedPlan grouped_plan(ConvolutionProblem const& problem, Device const& device);

@@ -125,11 +125,12 @@ class ShapeSearch {
     double const shared = works * (2 * pairs + shape.fragments) * matrices_clocks + pieces / 4;
     double const issue =
         (works * (40 + 2 * pairs * (4 + shape.fragments) + 4 * shape.fragments) + pieces * 28 / 32) / 4;
-    double const alone = tile_clocks + works / (shape.works() * shape.share()) *
-                                           (pass_clocks + 2 * pairs * (9 + 5 * shape.fragments)) +
-                         issue;
-    double const clocks =
-        measured * (std::max({tensor, shared, issue, alone / shape.blocks}) + 0.1 * (tensor + shared + issue));
+    double const alone =
+        tile_clocks +
+        works / (shape.works() * shape.share()) * (pass_clocks + 2 * pairs * (9 + 5 * shape.fragments)) +
+        issue;
+    double const clocks = measured * (std::max({tensor, shared, issue, alone / shape.blocks}) +
+                                      0.1 * (tensor + shared + issue));
     double const multiprocessors = is_emulated_ ? 2 : gpu_.multiprocessors;
     double const tiles_of_block =
         std::ceil(static_cast<double>(plan.tiles) / static_cast<double>(plan.parts));
@@ -194,8 +195,8 @@ std::string GroupedFilterTraits::print() const {
   return fmt::format(
       "GroupedFilterTraits<GroupedFilterShape{{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}}}, {}, {},\n{},\n{}>",
       axis(shape.rows), axis(shape.columns), shape.inputs, shape.outputs, shape.groups, shape.images,
-      shape.down, shape.across, shape.fragments, shape.warps, shape.blocks, shape.slices, fixed, name_of(type), epilogue,
-      destination);
+      shape.down, shape.across, shape.fragments, shape.warps, shape.blocks, shape.slices, fixed,
+      name_of(type), epilogue, destination);
 }
 
 program::Program grouped_filter_program(Plan<Problem> const& plan) {
@@ -213,7 +214,7 @@ program::Program grouped_filter_program(Plan<Problem> const& plan) {
     GroupedFilterTraits const traits{fixed ? shape : emulated_grouped_filter_shape(shape.fragments), fixed,
                                      plan.problem.x.type, fixed ? epilogue_text(form) : host.epilogue,
                                      fixed ? destination_text(form.d) : host.destination};
-    program::KernelSpec kernel{.headers = {"conv/grouped_filter.h"},
+    program::KernelSpec kernel{.headers = {"conv/grouped/grouped_filter.h"},
                                .entry = "grouped_filter_kernel",
                                .traits = traits.print(),
                                .asserted = {{"ComposedTraits::threads", threads}},

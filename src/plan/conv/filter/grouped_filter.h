@@ -1,7 +1,7 @@
-// Filter gradients with groups of few channels on tensor cores. As for the other directions (conv/grouped.h),
-// the shape is a function of problem and device.
+// Filter gradients with groups of few channels on tensor cores. As for the other directions
+// (conv/grouped/grouped.h), the shape is a function of problem and device.
 #pragma once
-#include "cosmati/conv/grouped_filter_arguments.h"
+#include "cosmati/conv/grouped/grouped_filter_arguments.h"
 #include "src/plan/conv/program.h"
 
 namespace cosmati::plan {

@@ -93,9 +93,13 @@ PlanOptions options_of(Plan<Problem> const& plan, std::vector<Copy> const& copie
                         std::get<SlicesRecipe>(plan.recipe.own).max_error, plan.batch_invariant);
 }
 
-// Measured on an H200 at 0.95 of the bandwidth of a copy of this size (docs/decisions/0022).
+// Measured on an H200 at 0.95 of the bandwidth of a copy of this size (docs/decisions/0022); with an odd
+// number of pixels, whose elements are moved one by one, at a third of that.
 double seconds_of(Copy const& copy, Gpu const& gpu) {
-  constexpr double launch_seconds = 2.5e-6, share_of_memory = 0.75;
+  constexpr double launch_seconds = 2.5e-6;
+  TensorDescription const& tensor = copy.own();
+  bool const in_runs = tensor.extent(2) * tensor.extent(3) * size_of(tensor.type) % 4 == 0;
+  double const share_of_memory = in_runs ? 0.75 : 0.25;
   return launch_seconds +
          2.0 * static_cast<double>(copy.bytes) / (share_of_memory * gpu.memory_bytes_per_second);
 }

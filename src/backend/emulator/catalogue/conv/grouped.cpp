@@ -1,6 +1,6 @@
 // The emulator's grouped convolutions on tensor cores, which read their shapes from the arguments.
-#include "cosmati/conv/grouped.h"
-#include "cosmati/conv/grouped_filter.h"
+#include "cosmati/conv/grouped/grouped.h"
+#include "cosmati/conv/grouped/grouped_filter.h"
 
 #include "src/backend/emulator/catalogue/conv/convolution_catalogue.h"
 #include "src/backend/emulator/catalogue/kernels.h"
@@ -22,7 +22,8 @@ void add_for(KernelTable& table) {
   using FilterTraits =
       GroupedFilterTraits<filter_shape, false, f16, ConvolutionHostEpilogue, ConvolutionHostDestination>;
   std::string const filter =
-      plan::GroupedFilterTraits{filter_shape, false, DataType::f16, types.epilogue, types.destination}.print();
+      plan::GroupedFilterTraits{filter_shape, false, DataType::f16, types.epilogue, types.destination}
+          .print();
   add_kernel<&grouped_filter_kernel<FilterTraits>, typename FilterTraits::Params>(
       table, "grouped_filter_kernel", filter);
   add_kernel<&grouped_filter_sum_kernel<FilterTraits>, typename FilterTraits::Params>(

@@ -1,13 +1,13 @@
 // Geometry and launch parameters of the filter gradient with groups of few channels on tensor cores
-// (conv/grouped_filter.h).
+// (conv/grouped/grouped_filter.h).
 #pragma once
 #include "cosmati/conv/arguments.h"
-#include "cosmati/conv/grouped_shape.h"
+#include "cosmati/conv/grouped/grouped_shape.h"
 
 namespace cosmati {
 
-// A block has the sums of `groups` adjacent groups, and reads tiles of `images` x `down` x `across` outputs. An
-// octet is eight adjacent channels of a pixel, of one group or of two groups of four.
+// A block has the sums of `groups` adjacent groups, and reads tiles of `images` x `down` x `across` outputs.
+// An octet is eight adjacent channels of a pixel, of one group or of two groups of four.
 struct GroupedFilterShape {
   GroupedAxis rows, columns;
   int inputs = 8, outputs = 8;  // channels of a group of x and of dy: 4, or a multiple of 8
@@ -62,13 +62,13 @@ struct GroupedFilterParameters {
   Index image_stride = 0, gradient_image = 0;
   int image_row = 0, image_column = 0, gradient_row = 0, gradient_column = 0;
   int images = 0, image_rows = 0, image_columns = 0, outputs_down = 0, outputs_across = 0;
-  int top = 0, left = 0;                              // of the first window
-  int groups = 1;                                     // of the convolution
-  int tiles = 0, parts = 1;                           // parts: of the tiles
-  Divisor group_parts, tiles_across, tiles_down;      // for decomposing a block's index and a tile's
-  int weights = 0, sums = 1;                          // sums: of a weight
+  int top = 0, left = 0;                          // of the first window
+  int groups = 1;                                 // of the convolution
+  int tiles = 0, parts = 1;                       // parts: of the tiles
+  Divisor group_parts, tiles_across, tiles_down;  // for decomposing a block's index and a tile's
+  int weights = 0, sums = 1;                      // sums: of a weight
   int channel_number = 0, tap_row_number = 0, tap_column_number = 0;  // increments of the result's index n
-  bool swapped = false;                               // m is (tap, channel), n the filter
+  bool swapped = false;                                               // m is (tap, channel), n the filter
   Destination d;
   Epilogue epilogue;
   GroupedFilterShape shape;  // for a kernel compiled without a fixed shape

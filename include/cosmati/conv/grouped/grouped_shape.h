@@ -1,4 +1,4 @@
-// The compile-time geometry of the grouped convolution on tensor cores (conv/grouped.h).
+// The compile-time geometry of the grouped convolution on tensor cores (conv/grouped/grouped.h).
 #pragma once
 #include "cosmati/core/config.h"
 
@@ -18,7 +18,7 @@ struct GroupedShape {
   int inputs = 4, outputs = 4;  // channels of a group: those that are summed, and those of the result
   int groups = 16;
   int images = 1, down = 8, across = 16;
-  int fragments = 1;     // of 8 outputs of a group, for each warp
+  int fragments = 1;  // of 8 outputs of a group, for each warp
   int warps = 8;
   int blocks = 1;        // resident blocks per multiprocessor
   bool masked = false;   // some phases of a data gradient have fewer taps

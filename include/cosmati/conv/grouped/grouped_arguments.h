@@ -1,7 +1,7 @@
 // Launch parameters of the grouped convolution on tensor cores.
 #pragma once
 #include "cosmati/conv/arguments.h"
-#include "cosmati/conv/grouped_shape.h"
+#include "cosmati/conv/grouped/grouped_shape.h"
 
 namespace cosmati {
 

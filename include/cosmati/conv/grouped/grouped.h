@@ -1,16 +1,16 @@
 // Forward convolutions and data gradients with groups of few channels, on tensor cores, for 16-bit types
-// whose channels are contiguous: y[n, p, q, k] = sum over taps and the channels of k's group of x[n, h, w, c] *
-// w[k, r, s, c]. A block keeps the windows of a tile in shared memory, for adjacent groups that fill lines of
-// up to 128 bytes. The rows of an mma are 16 outputs, its columns 8 channels of the result, and its depth four
-// quads: four channels each, of any taps. As both operands have the same quads in the same order, a lane reads
-// its quad as 8 bytes. No group reads another one's values: infinities do not spread.
+// whose channels are contiguous: y[n, p, q, k] = sum over taps and the channels of k's group of x[n, h, w, c]
+// * w[k, r, s, c]. A block keeps the windows of a tile in shared memory, for adjacent groups that fill lines
+// of up to 128 bytes. The rows of an mma are 16 outputs, its columns 8 channels of the result, and its depth
+// four quads: four channels each, of any taps. As both operands have the same quads in the same order, a lane
+// reads its quad as 8 bytes. No group reads another one's values: infinities do not spread.
 #pragma once
 #include "cosmati/arch/convert.h"
 #include "cosmati/arch/matrix.h"
 #include "cosmati/arch/memory.h"
 #include "cosmati/arch/thread.h"
 #include "cosmati/conv/conv_destination.h"
-#include "cosmati/conv/grouped_arguments.h"
+#include "cosmati/conv/grouped/grouped_arguments.h"
 #include "cosmati/gemm/epilogue.h"
 
 namespace cosmati {
@@ -33,7 +33,8 @@ struct GroupedTraits {
     return window.shape;
   }
   static constexpr int rows_together = fixed ? shape_.rows_together() : 2;
-  // Zeros, the windows, the sums of a pass as (pixel, channel), and the outputs; shape.shared_bytes() in total.
+  // Zeros, the windows, the sums of a pass as (pixel, channel), and the outputs; shape.shared_bytes() in
+  // total.
   struct alignas(16) SharedStorage {
     unsigned zero[4];
     COSMATI_DEVICE unsigned char const* zeros() { return reinterpret_cast<unsigned char const*>(zero); }
@@ -91,7 +92,8 @@ struct Grouped {
     for (int w = 0; w < Traits::works; ++w) {
       int const work = work_of(w), fragments = shape.works() / shape.groups;
       int const group = work / fragments, first = (work - group * fragments) * Traits::fragments * 8;
-      bool const used = w < shape.works_of_warp() && group < shape.groups && first_group + group < window.groups;
+      bool const used =
+          w < shape.works_of_warp() && group < shape.groups && first_group + group < window.groups;
       COSMATI_UNROLL
       for (int f = 0; f < Traits::fragments; ++f) {
         int const output = first + f * 8 + arch::thread() % 32 / 4;
@@ -99,11 +101,11 @@ struct Grouped {
         for (int step = 0; step < Traits::steps; ++step) {
           Place const at = place(step);
           bool const exists = used && step < shape.steps() && at.exists && output < shape.outputs;
-          Index const offset = (first_group + group) * window.filter_group + output * window.filter_output +
-                               at.channel * window.filter_input +
-                               (rows.first_tap + at.row * window.rows.tap_step) * window.rows.filter_tap +
-                               (columns.first_tap + at.column * window.columns.tap_step) *
-                                   window.columns.filter_tap;
+          Index const offset =
+              (first_group + group) * window.filter_group + output * window.filter_output +
+              at.channel * window.filter_input +
+              (rows.first_tap + at.row * window.rows.tap_step) * window.rows.filter_tap +
+              (columns.first_tap + at.column * window.columns.tap_step) * window.columns.filter_tap;
           filters[w][f][step] = load_quad(from + (exists ? offset : 0), exists);
         }
       }
@@ -158,10 +160,10 @@ struct Grouped {
       int const start = ((n * shape.halo_rows() + row * shape.rows.step) * shape.halo_columns() +
                          column * shape.columns.step) *
                         shape.pitch();
-      int const m = (tile.image + n) * window.number_image +
-                    ((tile.row + row) * window.rows.count.divisor + phase_row) * window.number_row +
-                    ((tile.column + column) * window.columns.count.divisor + phase_column) *
-                        window.number_column;
+      int const m =
+          (tile.image + n) * window.number_image +
+          ((tile.row + row) * window.rows.count.divisor + phase_row) * window.number_row +
+          ((tile.column + column) * window.columns.count.divisor + phase_column) * window.number_column;
       pixels[i] = {start, exists ? m : -1};
     }
   }
@@ -190,10 +192,10 @@ struct Grouped {
         for (int step = 0; step < Traits::steps; ++step) {
           if (step >= shape.steps()) continue;
           Place const at = place(step);
-          int const offset = (at.row * shape.rows.dilation * shape.halo_columns() +
-                              at.column * shape.columns.dilation) *
-                                 shape.pitch() +
-                             at.channel * 2;
+          int const offset =
+              (at.row * shape.rows.dilation * shape.halo_columns() + at.column * shape.columns.dilation) *
+                  shape.pitch() +
+              at.channel * 2;
           bool const exists = (!shape.masked && (step + 1) * 4 <= shape.taps() * shape.quads()) || at.exists;
           COSMATI_UNROLL
           for (int i = 0; i < together; ++i) {
@@ -251,9 +253,7 @@ struct Grouped {
   }
 
  private:
-  COSMATI_DEVICE int work_of(int w) const {
-    return (warp() + w * (Traits::threads / 32)) % shape.works();
-  }
+  COSMATI_DEVICE int work_of(int w) const { return (warp() + w * (Traits::threads / 32)) % shape.works(); }
   COSMATI_DEVICE bool has_work(int w) const {
     return warp() + w * (Traits::threads / 32) < shape.works() * shape.share();
   }

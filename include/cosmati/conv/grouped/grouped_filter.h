@@ -9,7 +9,7 @@
 #include "cosmati/arch/memory.h"
 #include "cosmati/arch/thread.h"
 #include "cosmati/conv/conv_destination.h"
-#include "cosmati/conv/grouped_filter_arguments.h"
+#include "cosmati/conv/grouped/grouped_filter_arguments.h"
 #include "cosmati/gemm/epilogue.h"
 
 namespace cosmati {
@@ -34,7 +34,9 @@ struct GroupedFilterTraits {
   struct alignas(16) SharedStorage {
     COSMATI_DEVICE unsigned char* zeros() { return reinterpret_cast<unsigned char*>(this); }
     COSMATI_DEVICE unsigned char* image() { return zeros() + 16; }
-    COSMATI_DEVICE unsigned char* gradient(GroupedFilterShape const& of) { return zeros() + of.gradient_at(); }
+    COSMATI_DEVICE unsigned char* gradient(GroupedFilterShape const& of) {
+      return zeros() + of.gradient_at();
+    }
     COSMATI_DEVICE int* windows(GroupedFilterShape const& of) {
       return reinterpret_cast<int*>(zeros() + of.windows_at());
     }
@@ -65,10 +67,10 @@ struct GroupedFilter {
   struct Pixels {
     Element const* from;
     Index of_image;
-    int of_row, of_column;    // elements
-    int height, width;        // of the tensor
-    int image, row, column;   // the first pixel
-    int rows, columns;        // of a tile
+    int of_row, of_column;   // elements
+    int height, width;       // of the tensor
+    int image, row, column;  // the first pixel
+    int rows, columns;       // of a tile
     int channels, first_channel, all_channels;
   };
   COSMATI_DEVICE void load(unsigned char* to, int pitch, Pixels const& all) const {
@@ -144,15 +146,16 @@ struct GroupedFilter {
     int output = windows[first + lane], starts[2] = {windows[first + of_half], windows[first + 16 + of_half]};
     COSMATI_NO_UNROLL
     for (; first < shape.pixels(); first += step) {
-      int const next = first + step < shape.pixels() ? first + step : 0;  // looked up while this one multiplies
+      int const next =
+          first + step < shape.pixels() ? first + step : 0;  // looked up while this one multiplies
       int const next_output = windows[next + lane],
                 next_starts[2] = {windows[next + of_half], windows[next + 16 + of_half]};
       unsigned b[Traits::fragments][4];  // matrices of 8 outputs each
       COSMATI_UNROLL
       for (int f = 0; f < Traits::fragments; ++f)
-        arch::load_matrices<true>(b[f], output >= 0 ? gradient + (first + lane) * shape.gradient_pitch() +
-                                                          (octet.gradient + f) * 16
-                                                    : zeros);
+        arch::load_matrices<true>(
+            b[f], output >= 0 ? gradient + (first + lane) * shape.gradient_pitch() + (octet.gradient + f) * 16
+                              : zeros);
       COSMATI_UNROLL
       for (int half = 0; half < 2; ++half) {
         // Matrices: (outputs 0 to 7, first tap), (0 to 7, second tap), (8 to 15, first), (8 to 15, second).
@@ -214,8 +217,13 @@ grouped_filter_kernel(COSMATI_PARAMETER typename Traits::Params params) {
   GroupedFilterShape const shape = Traits::shape(params);
   auto& shared = arch::shared_storage<typename Traits::SharedStorage>();
   int const part = params.group_parts.quotient(arch::block_x());
-  Block const block{params, shape, shared.zeros(), shared.image(), shared.gradient(shape),
-                    shared.windows(shape), (arch::block_x() - part * params.group_parts.divisor) * shape.groups};
+  Block const block{params,
+                    shape,
+                    shared.zeros(),
+                    shared.image(),
+                    shared.gradient(shape),
+                    shared.windows(shape),
+                    (arch::block_x() - part * params.group_parts.divisor) * shape.groups};
   int const warp = arch::uniform(arch::thread() / 32), share = warp / shape.works(),
             work = warp - share * shape.works();
   if (arch::thread() < 4) arch::store(shared.zeros() + arch::thread() * 4, 0u);
@@ -270,8 +278,8 @@ grouped_filter_sum_kernel(COSMATI_PARAMETER typename Traits::Params params) {
             tap = above - all * shape.taps(), row = tap / shape.columns.taps,
             column = tap - row * shape.columns.taps;
   int const group = all / shape.outputs, filter = all - group * shape.outputs;
-  int const number = channel * params.channel_number + row * params.tap_row_number +
-                     column * params.tap_column_number;
+  int const number =
+      channel * params.channel_number + row * params.tap_row_number + column * params.tap_column_number;
   int const m = params.swapped ? number : filter, n = params.swapped ? filter : number;
   Real value[1] = {arch::number_cast<Real>(sum)};
   typename Traits::Epilogue::Tile const epilogue(params.epilogue, group, m, n);
