@@ -112,10 +112,15 @@ std::string select_policies(PolicySearch const& search, std::vector<NamedPolicy>
   PolicyRequest const& request = search.options.policy;
   int const element_bytes = size_of(search.form.a.type);
   GemmPolicy const own = emulator::emulated_policy(search.main_loop, search.multiply, element_bytes);
-  policies = search.emulated() ? std::vector<NamedPolicy>{{"emulated", own}}
-             : search.main_loop == MainLoop::gemv
-                 ? gemv_policies(search.form)
+  policies = search.emulated()                    ? std::vector<NamedPolicy>{{"emulated", own}}
+             : search.main_loop == MainLoop::gemv ? gemv_policies(search.form)
+             : search.main_loop == MainLoop::tiny
+                 ? tiny_policies(search.multiply, search.form.sum, element_bytes,
+                                 std::min(access_of(search.form.a).width, access_of(search.form.b).width),
+                                 search.form.k)
                  : product_policies(search.main_loop, search.multiply, search.form.sum, element_bytes);
+  if (policies.empty())
+    return fmt::format("multiply {}: a lane would load too many single elements", name_of(search.multiply));
   if (std::string foreign = search.emulated() ? "" : foreign_policy(request, policies); !foreign.empty())
     return foreign;
   if (!request.empty()) {

@@ -33,6 +33,13 @@ std::vector<Multiply> tiny_multiplies(CanonicalGemm const& form, Gpu const& gpu)
 }
 
 std::vector<NamedPolicy> tiny_policies(Multiply multiply, DataType sum, int element_bytes) {
+  return tiny_policies(multiply, sum, element_bytes, 16 / element_bytes, max_extent);
+}
+
+std::vector<NamedPolicy> tiny_policies(Multiply multiply, DataType sum, int element_bytes, int width,
+                                       Index depth) {
+  // The vectors of an operand that a lane has in flight: each needs registers for its address.
+  constexpr int max_vectors = 8;
   std::vector<NamedPolicy> list;
   bool const mma = multiply == Multiply::mma;
   bool const wide = sum == DataType::f64;
@@ -46,13 +53,17 @@ std::vector<NamedPolicy> tiny_policies(Multiply multiply, DataType sum, int elem
       policy.block_n = policy.warp_n = columns;
       policy.thread_m = rows / 8;  // eight lanes along m, four along n, as mma.sync has them
       policy.thread_n = columns / 4;
-      policy.block_k = mma                          ? 64 / element_bytes
-                       : multiply == Multiply::dp4a ? 32
-                       : wide                       ? 8
-                                                    : std::min(rows, columns);
+      int const pack = pack_depth_of(multiply, element_bytes), most = wide ? 8 : 32;
+      auto const vectors = [&](int k) { return std::max(rows, columns) * k / (32 * width); };
+      policy.block_k = 2 * pack;
+      while (!mma && policy.block_k < most && (policy.block_k < 8 || policy.block_k < depth) &&
+             vectors(2 * policy.block_k) <= max_vectors)
+        policy.block_k *= 2;
+      if (vectors(policy.block_k) > max_vectors) continue;
       policy.stages = 1;
-      policy.matrices = wide && rows * columns > 256 ? 4 : 8;
-      policy.blocks = rows * columns > 256 ? (wide ? 4 : 2) : 4;
+      policy.matrices = 8;
+      bool const narrow = width * element_bytes < 16;  // single elements need registers for an address each
+      policy.blocks = (rows * columns > 256 ? 2 : 3) - (narrow ? 1 : 0);
       policy.raster_width = 1;
       list.push_back({fmt::format("{}x{}", rows, columns), policy});
     }
