@@ -27,7 +27,7 @@ ConvolutionProblem with_epilogue(ConvolutionProblem p) {
   return p;
 }
 
-// Groups of 4, 8, 16 and 24 channels, more groups than a block has and a part of its groups, strides,
+// Groups of 4, 8 and 16 channels, more groups than a block has and a part of its groups, strides,
 // dilation and uneven padding, images smaller than a tile and several in one.
 std::vector<Geometry> groups_of_few_channels() {
   Geometry four, eight, sixteen, several, dilated, long_rows;
@@ -35,7 +35,7 @@ std::vector<Geometry> groups_of_few_channels() {
   for (Index* pad : {four.pad_begin, four.pad_end}) pad[0] = pad[1] = 1;
   eight = four, eight.c = eight.k = 24, eight.groups = 3, eight.stride[0] = eight.stride[1] = 2;
   sixteen = four, sixteen.c = 32, sixteen.k = 16, sixteen.groups = 2, sixteen.pad_begin[1] = 2;
-  several = four, several.n = 5, several.c = several.k = 48, several.groups = 2, several.h = several.w = 7;
+  several = four, several.n = 5, several.c = several.k = 32, several.groups = 2, several.h = several.w = 7;
   dilated = eight, dilated.stride[0] = dilated.stride[1] = 1, dilated.dilation[0] = 2,
   dilated.dilation[1] = 3;
   long_rows = eight, long_rows.r = 1, long_rows.s = 3, long_rows.stride[0] = 1, long_rows.stride[1] = 3;
