@@ -33,7 +33,9 @@ struct EpilogueScheduleOf<EpilogueSchedule::direct, Traits, Epilogue, Destinatio
     constexpr LinePartition partition_n = Traits::partition_n;
     constexpr int count = partition_n.vector;
     // Positions are relative to the thread's first element, so they are constants.
-    ThreadPlace const place = Traits::place(Traits::thread());
+    // In tiny, each warp of a block has a tile of its own.
+    int const thread = policy.matrices > 1 ? arch::thread() % policy.team() : arch::thread();
+    ThreadPlace const place = Traits::place(thread);
     int const own_m = partition_m.position(place.warp_m, place.lane_m, 0);
     int const own_n = partition_n.position(place.warp_n, place.lane_n, 0);
     typename Epilogue::Tile const tile(arguments, at.batch, at.first_m + own_m, at.first_n + own_n);
