@@ -164,7 +164,8 @@ double predict_gemv(GemmRecipe const& recipe, CanonicalGemm const& form, Gpu con
   double const combine =
       recipe.splits > 1 ? 1.6 * latency_seconds + latency_seconds * std::ceil((recipe.splits - 1) / 8.0) : 0;
   double const fill = latency_seconds * (1 + 0.3 * std::ceil(waves));
-  // Measured on an H200 relative to this prediction: 8 rows of f32 along k 2.7, 2048 rows with k = 64 in f16 0.8.
+  // Measured on an H200 relative to this prediction: 8 rows of f32 along k 2.7, 2048 rows with k = 64 in f16
+  // 0.8.
   double const measured = p.block_m == 8 ? 2.7 : steps == 1 && form.batch > 1 ? 0.8 : 1;
   return launch_seconds + fill + tail + combine +
          measured * std::max(bytes / rate, issue) * (1 + 0.3 * (uneven - 1) * std::min(1.0, 2 / waves));

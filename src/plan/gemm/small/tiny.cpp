@@ -96,8 +96,10 @@ double predict_tiny(GemmRecipe const& recipe, CanonicalGemm const& form, Gpu con
   double const at_once = static_cast<double>(gpu.multiprocessors) * resident * p.matrices;
   double const waves = std::ceil(warps / at_once);
   double const waiting = waves * latency_seconds * (volume.steps * 0.9 + 0.6);
-  return launch_seconds + std::max({bytes / (share_of_memory * gpu.memory_bytes_per_second), issue}) +
-         std::max(0.0, waiting - 0.5 * issue) * 0.5 + latency_seconds;
+  double const seconds = launch_seconds +
+                         std::max({bytes / (share_of_memory * gpu.memory_bytes_per_second), issue}) +
+                         std::max(0.0, waiting - 0.5 * issue) * 0.5 + latency_seconds;
+  return recipe.sum == DataType::f64 ? 1.7 * seconds : seconds;  // measured on an H200: 21.5 us, not 12.4
 }
 
 }  // namespace cosmati::plan
