@@ -108,6 +108,7 @@ Offer<GroupedGemmProblem> offer(GroupedGemmProblem const& problem, Device const&
     predicted = predicted && one.recipe.predicted_seconds > 0;
   }
   all.predicted_seconds += std::max(0.0, by_wgmma_cool * slowed(by_wgmma_cool) - by_wgmma);
+  all.predicted_seconds *= 1.1;  // a group's own kernel is preferred unless this is clearly faster
   if (!predicted) all.predicted_seconds = 0;
   all.workspace_bytes = workspaces.bytes(device);
   return all;

@@ -93,12 +93,20 @@ PlanOptions options_of(Plan<Problem> const& plan, std::vector<Copy> const& copie
                         std::get<SlicesRecipe>(plan.recipe.own).max_error, plan.batch_invariant);
 }
 
+// Copies keep all bits, whatever the number of images.
+PlanOptions of_copies(PlanOptions options) {
+  options.batch_invariant = false;
+  return options;
+}
+
 // Measured on an H200 at 0.95 of the bandwidth of a copy of this size (docs/decisions/0022); with an odd
-// number of pixels, whose elements are moved one by one, at a third of that.
+// number of pixels, whose elements are moved one by one, at a third of that. Channels that do not fill units
+// of 16 bytes are assumed to be as slow.
 double seconds_of(Copy const& copy, Gpu const& gpu) {
   constexpr double launch_seconds = 2.5e-6;
   TensorDescription const& tensor = copy.own();
-  bool const in_runs = tensor.extent(2) * tensor.extent(3) * size_of(tensor.type) % 4 == 0;
+  bool const in_runs =
+      tensor.extent(2) * tensor.extent(3) * size_of(tensor.type) % 4 == 0 && fills_runs(tensor);
   double const share_of_memory = in_runs ? 0.75 : 0.25;
   return launch_seconds +
          2.0 * static_cast<double>(copy.bytes) / (share_of_memory * gpu.memory_bytes_per_second);
@@ -109,6 +117,12 @@ std::string violation(Problem const& p, Device const& device, PlanOptions const&
   if (std::string sentence = problem_violation(p, device.backend); !sentence.empty()) return sentence;
   if (std::string sentence = options.policy.refusal(); !sentence.empty()) return sentence;
   if (copies.empty()) return "the channels of its operands are already contiguous";
+  if (features_of(device.gpu).wgmma && options.batch_invariant)
+    return "with wgmma, batch-invariant plans read the operands as they are";
+  if (TensorDescription const& result = p.*result_of(p);
+      features_of(device.gpu).wgmma && is_strided(result) && !fills_runs(result))
+    return fmt::format("{} channels of the result do not fill units of {} bytes", result.extent(1),
+                       run_bytes);
   TensorDescription const& image = p.*operands_of(p).front();
   TensorDescription const& other = p.direction == ConvolutionDirection::filter ? p.y : p.w;
   if (!mma_takes(image.type, other.type, accumulator_type(image.type, other.type)))
@@ -177,7 +191,7 @@ std::vector<Plan<TransformProblem>> plans_of_copies(Plan<Problem> const& plan) {
   std::vector<Copy> const copies = copies_of(plan.problem, plan.device.gpu);
   std::vector<Plan<TransformProblem>> plans;
   for (Copy const& copy : copies)
-    plans.push_back(make_plan(copy.transform, plan.device, options_of(plan, copies)));
+    plans.push_back(make_plan(copy.transform, plan.device, of_copies(options_of(plan, copies))));
   return plans;
 }
 
@@ -197,7 +211,7 @@ Offer<Problem> channels_last(Problem const& problem, Device const& device, PlanO
   double seconds = 0;
   std::string names;
   for (Copy const& copy : copies) {
-    own = std::max(own, make_plan(copy.transform, device, left).workspace_bytes);
+    own = std::max(own, make_plan(copy.transform, device, of_copies(left)).workspace_bytes);
     seconds += seconds_of(copy, device.gpu);
     names += names.empty() ? "" : " and ";
     names += copy.is_result               ? "the result"
