@@ -189,6 +189,13 @@ void unify(std::vector<ConvolutionForm>& forms) {
     narrowest([i](ConvolutionForm& form) -> int& { return form.stores[i].width; });
 }
 
+int resident_blocks(Gpu const& gpu, int threads, int registers, int shared_bytes) {
+  constexpr int reserved_bytes = 1024;  // by the system, for each block
+  return std::min({gpu.registers_per_multiprocessor / (threads * registers),
+                   gpu.shared_bytes_per_multiprocessor / (shared_bytes + reserved_bytes),
+                   gpu.threads_per_multiprocessor / threads, 8});
+}
+
 std::string problem_violation(Problem const& problem, Backend backend) {
   if (problem.direction == ConvolutionDirection::bias) return "the bias gradient is not a matrix product";
   for (int i : {0, 1}) {

@@ -135,7 +135,7 @@ class ShapeSearch {
   }
 
   void try_shape(CellShape shape) {
-    constexpr int max_code = 800, max_registers = 200, reserved_bytes = 1024;
+    constexpr int max_code = 800, max_registers = 200;
     int const chunks = to_int(parts(steps_, shape.packs));
     int const code = reached(shape) * shape.fragments;
     int const sums = shape.fragments * shape.places() * 4;
@@ -143,9 +143,7 @@ class ShapeSearch {
     int const registers = (48 + sums + kept + 8 * shape.fragments + 7) / 8 * 8;
     int const bytes = shape.shared_bytes(chunks);
     if (code > max_code || registers > max_registers || bytes > gpu_.shared_bytes_per_block) return;
-    shape.blocks = std::min({gpu_.registers_per_multiprocessor / (shape.threads() * registers),
-                             gpu_.shared_bytes_per_multiprocessor / (bytes + reserved_bytes),
-                             gpu_.threads_per_multiprocessor / shape.threads(), 8});
+    shape.blocks = resident_blocks(gpu_, shape.threads(), registers, bytes);
     if (shape.blocks < 1) return;
     Tiles const tiles = tiles_of(problem_, shape);
     Index const all = problem_.x.extent(0) * tiles.down * tiles.across;

@@ -137,28 +137,15 @@ class ShapeSearch {
 
  private:
   void try_tiles(GroupedShape shape) {
-    constexpr Index max_pixels = 512;
-    Index const height = rows_.phases.phase[0].outputs, width = columns_.phases.phase[0].outputs;
-    for (Index of_row = 1; of_row <= width; ++of_row) {
-      shape.across = to_int(parts(width, of_row));
-      if (shape.across > 128) continue;
-      for (Index of_column = 1; of_column <= height; ++of_column) {
-        shape.down = to_int(parts(height, of_column));
-        if (Index{shape.down} * shape.across > max_pixels) continue;
-        bool const image = of_row == 1 && of_column == 1;
-        for (int const images : {1, 2, 3, 4, 6, 8}) {
-          shape.images = images;
-          if (images > 1 && (!image || images > roles_.image.extent(0) || shape.pixels() > max_pixels)) break;
-          try_shape(shape);
-        }
-        if (shape.down * shape.across < 32 || shape.down <= 2) break;
-      }
-      if (shape.across < 8) break;
-    }
+    for_each_grouped_tile(roles_.image.extent(0), rows_.phases.phase[0].outputs,
+                          columns_.phases.phase[0].outputs, [&](int images, int down, int across) {
+                            shape.images = images, shape.down = down, shape.across = across;
+                            try_shape(shape);
+                          });
   }
 
   void try_shape(GroupedShape shape) {
-    constexpr int max_filters = 40, reserved_bytes = 1024;
+    constexpr int max_filters = 40;
     int const filters = shape.works_of_warp() * shape.fragments * shape.steps();
     if (is_emulated_ ? shape.steps() > unfixed_grouped_steps || shape.works_of_warp() > unfixed_grouped_works
                      : filters > max_filters)
@@ -168,17 +155,14 @@ class ShapeSearch {
         (40 + 2 * filters + offsets + (4 + 4 * shape.fragments) * shape.rows_together() + 7) / 8 * 8;
     int const bytes = shape.shared_bytes();
     if (bytes > gpu_.shared_bytes_per_block) return;
-    shape.blocks = std::min({gpu_.registers_per_multiprocessor / (shape.threads() * registers),
-                             gpu_.shared_bytes_per_multiprocessor / (bytes + reserved_bytes),
-                             gpu_.threads_per_multiprocessor / shape.threads(), 8});
+    shape.blocks = resident_blocks(gpu_, shape.threads(), registers, bytes);
     if (shape.blocks < 1) return;
     GroupedPlan plan;
     plan.shape = shape;
     plan.parts = parts(roles_.groups, shape.groups);
     plan.tiles_down = parts(rows_.phases.phase[0].outputs, shape.down);
     plan.tiles_across = parts(columns_.phases.phase[0].outputs, shape.across);
-    plan.image_tiles = parts(roles_.image.extent(0), shape.images);
-    plan.tiles = plan.tiles_down * plan.tiles_across * plan.image_tiles;
+    plan.tiles = plan.tiles_down * plan.tiles_across * parts(roles_.image.extent(0), shape.images);
     Index const others = plan.parts * rows_.phases.count.divisor * columns_.phases.count.divisor,
                 resident = Index{shape.blocks} * (is_emulated_ ? 2 : gpu_.multiprocessors);
     plan.slots = std::clamp<Index>(resident / others, 1, plan.tiles);
@@ -219,15 +203,13 @@ class ShapeSearch {
     double const multiprocessors = is_emulated_ ? 2 : gpu_.multiprocessors;
     double const of_multiprocessor = std::ceil(static_cast<double>(plan.blocks) / multiprocessors);
     double const tiles = std::ceil(static_cast<double>(plan.tiles) / static_cast<double>(plan.slots));
-    double const busy = std::min(1.0, of_multiprocessor / shape.blocks);  // fewer blocks hide less
-    double const of_tile = std::max(clocks, alone / shape.blocks / std::max(busy, 1.0 / shape.blocks));
+    // Fewer blocks hide less.
+    double const of_tile = std::max(clocks, alone / std::min<double>(shape.blocks, of_multiprocessor));
     double const compute = of_multiprocessor * (tiles * of_tile + filters) / gpu_.clock_hertz;
-    double const tile = static_cast<double>(shape.pixels()) * shape.rows.step * shape.columns.step;
-    double const overlap = std::max(0.0, shape.halo() / tile - 1);
     auto const bytes = [](TensorDescription const& of) {
       return static_cast<double>(of.layout.size() * size_of(of.type));
     };
-    double const memory = (bytes(roles_.image) * (1 + 0.15 * overlap) + bytes(roles_.result)) /
+    double const memory = (bytes(roles_.image) * (1 + 0.15 * halo_share(shape)) + bytes(roles_.result)) /
                           (0.85 * gpu_.memory_bytes_per_second);
     return launch_seconds + std::max(compute, memory) + 0.2 * std::min(compute, memory);
   }
@@ -321,13 +303,14 @@ GroupedPlan grouped_plan(Problem const& problem, Device const& device) {
   return plan.refusal.empty() ? ShapeSearch(problem, device).best() : plan;
 }
 
+std::string text_of(GroupedAxis const& axis) {
+  return fmt::format("GroupedAxis{{{}, {}, {}}}", axis.taps, axis.step, axis.dilation);
+}
+
 std::string GroupedTraits::print() const {
-  auto const axis = [](GroupedAxis const& of) {
-    return fmt::format("GroupedAxis{{{}, {}, {}}}", of.taps, of.step, of.dilation);
-  };
   return fmt::format(
       "GroupedTraits<GroupedShape{{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}}}, {}, {},\n{},\n{}>",
-      axis(shape.rows), axis(shape.columns), shape.inputs, shape.outputs, shape.groups, shape.images,
+      text_of(shape.rows), text_of(shape.columns), shape.inputs, shape.outputs, shape.groups, shape.images,
       shape.down, shape.across, shape.fragments, shape.warps, shape.blocks, shape.masked, shape.together,
       fixed, name_of(type), epilogue, destination);
 }

@@ -1,6 +1,9 @@
 // Convolutions with groups of few channels on tensor cores. The recipe has only the algorithm: the shape is a
 // function of problem and device.
 #pragma once
+#include <algorithm>
+#include <string>
+
 #include "cosmati/conv/grouped/grouped_arguments.h"
 #include "src/plan/conv/program.h"
 
@@ -9,7 +12,7 @@ namespace cosmati::plan {
 struct GroupedPlan {
   std::string refusal;  // not empty: why the kernel does not support the problem
   GroupedShape shape;
-  Index parts = 1, tiles_down = 1, tiles_across = 1, image_tiles = 1;
+  Index parts = 1, tiles_down = 1, tiles_across = 1;
   Index tiles = 0, slots = 1;  // slots: blocks that share the tiles of a part
   Index blocks = 0;            // of the launch
   double seconds = 0;          // predicted
@@ -21,6 +24,38 @@ GroupedPlan grouped_plan(ConvolutionProblem const& problem, Device const& device
 std::string grouped_violation(ConvolutionProblem const& problem, Device const& device);
 // Returns the bytes that copies of an image may have: 16, 8 or none.
 int grouped_unit(TensorDescription const& image);
+
+// Calls use(images, down, across) with the tiles of outputs that are worth trying: parts of a plane, or
+// several whole ones.
+template <class Use>
+void for_each_grouped_tile(Index images, Index height, Index width, Use const& use) {
+  constexpr Index max_pixels = 512, max_across = 128;
+  auto const parts = [](Index extent, Index of) { return (extent + of - 1) / of; };
+  for (Index of_row = 1; of_row <= width; ++of_row) {
+    Index const across = parts(width, of_row);
+    if (across > max_across) continue;
+    for (Index of_column = 1; of_column <= height; ++of_column) {
+      Index const down = parts(height, of_column);
+      if (down * across > max_pixels) continue;
+      bool const whole = of_row == 1 && of_column == 1;
+      for (int const together : {1, 2, 3, 4, 6, 8}) {
+        if (together > 1 && (!whole || together > images || together * down * across > max_pixels)) break;
+        use(together, static_cast<int>(down), static_cast<int>(across));
+      }
+      if (down * across < 32 || down <= 2) break;
+    }
+    if (across < 8) break;
+  }
+}
+
+// The pixels that a tile reads beyond those between its outputs, relative to the latter.
+template <class Shape>
+double halo_share(Shape const& shape) {
+  double const tile = static_cast<double>(shape.pixels()) * shape.rows.step * shape.columns.step;
+  return std::max(0.0, shape.halo() / tile - 1);
+}
+
+std::string text_of(GroupedAxis const& axis);  // as C++
 
 struct GroupedTraits {
   GroupedShape shape;

@@ -63,35 +63,20 @@ class ShapeSearch {
 
  private:
   void try_tiles(GroupedFilterShape shape) {
-    constexpr Index max_pixels = 512;
-    Index const height = problem_.y.extent(2), width = problem_.y.extent(3);
-    for (Index of_row = 1; of_row <= width; ++of_row) {
-      shape.across = to_int(parts(width, of_row));
-      if (shape.across > 128) continue;
-      for (Index of_column = 1; of_column <= height; ++of_column) {
-        shape.down = to_int(parts(height, of_column));
-        if (Index{shape.down} * shape.across > max_pixels) continue;
-        for (int const images : {1, 2, 3, 4, 6, 8}) {
-          shape.images = images;
-          bool const several = of_row == 1 && of_column == 1 && images <= problem_.x.extent(0);
-          if (images > 1 && (!several || shape.pixels() > max_pixels)) break;
-          try_shape(shape);
-        }
-        if (shape.down * shape.across < 32 || shape.down <= 2) break;
-      }
-      if (shape.across < 8) break;
-    }
+    for_each_grouped_tile(problem_.x.extent(0), problem_.y.extent(2), problem_.y.extent(3),
+                          [&](int images, int down, int across) {
+                            shape.images = images, shape.down = down, shape.across = across;
+                            try_shape(shape);
+                          });
   }
 
   void try_shape(GroupedFilterShape shape) {
-    constexpr int max_sums = 112, reserved_bytes = 1024;
+    constexpr int max_sums = 112;
     int const sums = shape.tap_pairs() * shape.fragments * 4;
     if (is_emulated_ ? shape.tap_pairs() > unfixed_grouped_tap_pairs : sums > max_sums) return;
     int const registers = (56 + sums + 4 * shape.fragments + 7) / 8 * 8, bytes = shape.shared_bytes();
     if (bytes > gpu_.shared_bytes_per_block) return;
-    shape.blocks = std::min({gpu_.registers_per_multiprocessor / (shape.threads() * registers),
-                             gpu_.shared_bytes_per_multiprocessor / (bytes + reserved_bytes),
-                             gpu_.threads_per_multiprocessor / shape.threads(), 8});
+    shape.blocks = resident_blocks(gpu_, shape.threads(), registers, bytes);
     if (is_emulated_) shape.blocks = 1;
     if (shape.blocks < 1) return;
     GroupedFilterPlan plan;
@@ -136,13 +121,11 @@ class ShapeSearch {
         std::ceil(static_cast<double>(plan.tiles) / static_cast<double>(plan.parts));
     double const blocks = static_cast<double>(plan.group_parts * plan.parts);
     double const compute = tiles_of_block * std::ceil(blocks / multiprocessors) * clocks / gpu_.clock_hertz;
-    double const tile = static_cast<double>(shape.pixels()) * shape.rows.step * shape.columns.step;
-    double const overlap = std::max(0.0, shape.halo() / tile - 1);
     auto const bytes = [](TensorDescription const& of) {
       return static_cast<double>(of.layout.size() * size_of(of.type));
     };
     double const rate = 0.85 * gpu_.memory_bytes_per_second;
-    double const memory = (bytes(problem_.x) * (1 + 0.15 * overlap) + bytes(problem_.y)) / rate;
+    double const memory = (bytes(problem_.x) * (1 + 0.15 * halo_share(shape)) + bytes(problem_.y)) / rate;
     return launches_seconds + std::max(compute, memory) + 0.2 * std::min(compute, memory) +
            2 * static_cast<double>(plan.bytes()) / rate;
   }
@@ -189,12 +172,9 @@ GroupedFilterPlan grouped_filter_plan(Problem const& problem, Device const& devi
 }
 
 std::string GroupedFilterTraits::print() const {
-  auto const axis = [](GroupedAxis const& of) {
-    return fmt::format("GroupedAxis{{{}, {}, {}}}", of.taps, of.step, of.dilation);
-  };
   return fmt::format(
       "GroupedFilterTraits<GroupedFilterShape{{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}}}, {}, {},\n{},\n{}>",
-      axis(shape.rows), axis(shape.columns), shape.inputs, shape.outputs, shape.groups, shape.images,
+      text_of(shape.rows), text_of(shape.columns), shape.inputs, shape.outputs, shape.groups, shape.images,
       shape.down, shape.across, shape.fragments, shape.warps, shape.blocks, shape.slices, fixed,
       name_of(type), epilogue, destination);
 }
