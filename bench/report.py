@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Writes docs/performance.md, docs/pictures/speed.svg and the figures that README.md quotes from the JSON Lines in bench/results/; `make figures` calls it.
+"""Writes docs/performance.md, docs/pictures/speed.svg and the figures that README.md and docs/chapter.md quote from the JSON Lines in bench/results/; `make figures` calls it.
 
 usage: report.py [--check] [COSMATI]     COSMATI: the program of this tree (build/release/bin/cosmati), which prints the digests of kernels
     --check: writes nothing; exit status 1 if a document differs from what it would write, apart from stale marks
@@ -221,9 +221,22 @@ def quotes(lines):
     return text
 
 
-def with_quotes(readme, lines):
-    head, rest = readme.split(BEGIN)
-    return head + BEGIN + quotes(lines) + END + rest.split(END)[1]
+def figure9(lines):
+    """Returns the table of docs/chapter.md: the means of figure 9's four layouts, by type and machine."""
+    found = {}
+    for line in lines:
+        if "reason" not in line and (name := re.fullmatch(r"figure 9, (.*), four layouts, to cuBLASLt, geometric mean", line["figure"])):
+            found.setdefault(name[1], {})[line["machine"]] = f"{number(line['value'])}{STALE if line['stale'] else ''}"
+    machines = list(dict.fromkeys(machine for row in found.values() for machine in row))
+    rows = [["type", *machines], ["---", *["---:"] * len(machines)], *([name, *(row.get(one, "") for one in machines)] for name, row in found.items())]
+    return "".join(f"| {' | '.join(row)} |\n" for row in rows)
+
+
+def with_table(path, table):
+    """Returns the text of a document with `table` in the place that is marked for it."""
+    with open(path, encoding="utf-8") as file:
+        head, rest = file.read().split(BEGIN)
+    return head + BEGIN + table + END + rest.split(END)[1]
 
 
 def without_stale(text):
@@ -235,10 +248,10 @@ def main():
     check = "--check" in sys.argv[1:]
     program = None if check else os.path.abspath(words[0] if words else os.path.join(ROOT, "build", "release", "bin", "cosmati"))
     lines, missing = all_figures(program)
-    readme = os.path.join(ROOT, "README.md")
-    with open(readme, encoding="utf-8") as file:
-        documents = {os.path.join(ROOT, "docs", "performance.md"): document(lines, missing), readme: with_quotes(file.read(), lines),
-                     os.path.join(ROOT, "docs", "pictures", "speed.svg"): speed_picture.picture(ratios_by_peer(lines))}
+    readme, docs = os.path.join(ROOT, "README.md"), os.path.join(ROOT, "docs")
+    documents = {os.path.join(docs, "performance.md"): document(lines, missing), readme: with_table(readme, quotes(lines)),
+                 os.path.join(docs, "chapter.md"): with_table(os.path.join(docs, "chapter.md"), figure9(lines)),
+                 os.path.join(docs, "pictures", "speed.svg"): speed_picture.picture(ratios_by_peer(lines))}
     for path, text in documents.items():
         if check:
             with open(path, encoding="utf-8") as present:

@@ -4,6 +4,7 @@
 #include <span>
 
 #include "cli/networks/image.h"
+#include "cli/operations/convolution_draws.h"
 #include "cli/operations/convolution_notes.h"
 #include "cli/operations/subject.h"
 #include "cli/options/epilogue_options.h"
@@ -69,6 +70,7 @@ class Convolution final : public Subject {
 
   Inputs inputs_of_size(std::vector<Index> const& size, TypeChoice const& types) const override;
   std::vector<Index> draw(nets::Random& random) override;
+  void draw_for(std::string const& kernel) override { drawn_for_ = kernel; }
   std::string kernel() const override { return algorithm_ == "auto" ? "" : algorithm_; }
   Job job(Inputs const& inputs, Common const& common) const override;
   std::vector<std::string> kernels(Backend backend) const override {
@@ -112,6 +114,7 @@ class Convolution final : public Subject {
                      int spatial) const;
   void check_uses(std::string const& kind, bool made_here) const;
   void draw_epilogue(nets::Random& random);
+  std::vector<Index> draw(ConvolutionDraws const& of_kernel, nets::Random& random);
   std::vector<Index> draw_volume(nets::Random& random);
   Job bias_job(Inputs const& inputs, Common const& common) const;
   void add_epilogue(Inputs const& inputs, TensorDescription const& result, std::vector<int> const& order,
@@ -120,7 +123,8 @@ class Convolution final : public Subject {
     return convolution_notes(problem, direction(), name_of(format()), epilogue_.expression);
   }
 
-  std::string direction_, layout_, input_size_, filter_size_, output_pad_, output_size_, algorithm_;
+  std::string direction_, layout_, input_size_, filter_size_, output_pad_, output_size_, algorithm_,
+      drawn_for_;
   WindowText window_;
   long long groups_ = 1;
   EpilogueText epilogue_;
@@ -152,14 +156,20 @@ Inputs Convolution::inputs_of_size(std::vector<Index> const& size, TypeChoice co
   return inputs;
 }
 
+namespace {
+
+void open(std::string& text, std::string const& value) {
+  if (text.empty()) text = value;
+}
+
+}  // namespace
+
 std::vector<Index> Convolution::draw(nets::Random& random) {
-  auto const open = [](std::string& text, std::string const& value) {
-    if (text.empty()) text = value;
-  };
+  if (ConvolutionDraws const* const own = draws_for(drawn_for_)) return draw(*own, random);
   open(direction_, draw_from<std::string>(random, {"forward", "data", "filter", "transposed", "bias"}));
   open(layout_, draw_from<std::string>(random, {"nchw", "nchw", "nhwc", "chwn"}));
   bool const has_numbers = !(window_.stride.empty() && window_.dilation.empty() && window_.pad.empty());
-  bool const volume = kernel() == "depth_taps" || (kernel().empty() && draw_between(random, 0, 3) == 0);
+  bool const volume = drawn_for_ == "depth_taps" || (drawn_for_.empty() && draw_between(random, 0, 3) == 0);
   if (!has_numbers && volume) return draw_volume(random);
   open(window_.stride, pair_text(draw_between(random, 1, 3), draw_between(random, 1, 3)));
   open(window_.dilation, draw_from<std::string>(random, {"1", "1", "1,2", "2"}));
@@ -181,6 +191,27 @@ void Convolution::draw_epilogue(nets::Random& random) {
   if (epilogue && epilogue_.expression.empty())
     epilogue_.expression = draw_from<std::string>(
         random, {"acc", "acc + bias[k]", "relu(acc + bias[k])", "tanh(0.5*acc) + bias[k]"});
+}
+
+std::vector<Index> Convolution::draw(ConvolutionDraws const& of_kernel, nets::Random& random) {
+  auto const number = [&](std::vector<Index> const& values) { return draw_from<Index>(random, values); };
+  open(direction_, draw_from<std::string>(random, of_kernel.directions));
+  open(layout_, draw_from<std::string>(random, of_kernel.layouts));
+  Index const taps = number(of_kernel.taps);
+  open(window_.stride, std::to_string(number(of_kernel.strides)));
+  open(window_.dilation, std::to_string(number(of_kernel.dilations)));
+  open(window_.pad, std::to_string(draw_between(random, 0, (taps - 1) / 2)));
+  Index c = number(of_kernel.channels), k = number(of_kernel.filters);
+  if (groups_ == 1) groups_ = number(of_kernel.groups);
+  c *= groups_, k *= groups_;
+  draw_epilogue(random);
+  return {draw_between(random, 1, 3),
+          c,
+          draw_between(random, 13, 19),
+          draw_between(random, 13, 23),
+          k,
+          taps,
+          taps};
 }
 
 std::vector<Index> Convolution::draw_volume(nets::Random& random) {

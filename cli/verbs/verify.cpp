@@ -14,7 +14,8 @@ void add_options(CLI::App& command, VerifyRequest& request) {
   Options options(command);
   add_size_options(options, *request.subject, request.size);
   options.group("Verification")
-      .integer("--count", request.count, "random problems if no size is given (default: 20)")
+      .integer("--count", request.count,
+               "random problems if no size is given; with --kernel those that it supports (default: 20)")
       .once()
       .flag("--integers", request.small_integers,
             "data from -3 to 3: if sums are exact, results must be bit-identical")

@@ -237,6 +237,12 @@ def policies():
     says(wgmma("--type", "bf16", "--device-description", "a100", expect=2), "wgmma needs compute capability 9.0")
     says(wgmma("--type", "f32", expect=2), "multiply wgmma does not support f32 and f32 with sums in f32")
     says(wgmma("--type", "bf16", "--policy", "large", expect=2), "valid policies: emulated")
+    emulated = {line["kernel"] for line in json_lines(program.call("list", "kernels", "--json"), "kernel") if (line["subject"], line["backend"]) == ("conv", "emulator")}
+    for kernel in sorted(emulated - {"image_slices"}):  # which is for more than 2^31 pixels
+        lines = json_lines(program.call("verify", "conv", "--kernel", kernel, "--type", "f16", "--count", "3", "--backend", "emulator", "--json"), "kernel", "correct")
+        program.check([(line["kernel"], line["correct"]) for line in lines] == [(kernel, True)] * 3, f"random problems for {kernel}: {lines}")
+    says(program.call("verify", "conv", "--kernel", "winograd", "--stride", "2", "--backend", "emulator", expect=2), "supports none of 200 random problems", "of the last: ")
+    says(program.call("verify", "conv", "--kernel", "winogradd", "--backend", "emulator", expect=2), "unknown kernel 'winogradd'")
     suite = [line for line in json_lines(program.call("list", "suites", "--json"), "suite", "problems") if line["suite"] == "figure9"]
     program.check(not suite or suite[0]["problems"] == 24, f"figure9: {suite}")
 

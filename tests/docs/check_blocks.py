@@ -9,6 +9,7 @@ usage: check_blocks.py PROGRAM COMPILER LIBRARY_FOLDER [NVCC]     exit status 1 
   c, cpp     a program is compiled, linked and run; what has no main is compiled as the body of a function
   cuda       compiled by nvcc where there is one, and as C++ for the emulator, where README.md's runs
   python     run by Debian's python3, or by the Python of COSMATI_PYTHON where that has what the block imports; skipped where neither has
+The options of `cosmati VERB SUBJECT ...` between backquotes are looked up in --help.
 """
 import glob
 import os
@@ -75,18 +76,30 @@ def check_options(text):
     for line in text.replace("\\\n", " ").splitlines():
         if not re.search(r"(^|[ /])(\$C|cosmati) ", line):
             continue
-        words = shlex.split(line, comments=True)
+        words = words_of(line)
         begin = next((i for i, word in enumerate(words) if word in ("$C", "cosmati")), None)
         if begin is None:
             continue
         words = words[begin + 1:]
-        end = next((i for i, word in enumerate(words) if word in ("|", "&&", ";", ">")), len(words))
+        end = next((i for i, word in enumerate(words) if word in ("|", "&&", ";", ">", "...")), len(words))
         subject = [word for word in words[1:2] if re.fullmatch(r"[a-z][a-z0-9-]*", word)]
         shown = help_of(words[0], *subject)
         wrong += told(shown, f"cosmati {' '.join(words[:2])} --help")
         wrong += [f"cosmati {' '.join(words[:end])}: --help has no {word}" for word in words[:end]
                   if word.startswith("--") and not re.search(rf"{word}(?![\w-])", shown.stdout)]
     return wrong
+
+
+def words_of(line):
+    lexer = shlex.shlex(line, posix=True, punctuation_chars=";|&<>")
+    lexer.whitespace_split = True
+    return list(lexer)
+
+
+def check_inline(text):
+    """Checks the options of commands within sentences and tables: `cosmati VERB SUBJECT --option`."""
+    outside = re.sub(r"^```.*?^```$", "", text, flags=re.MULTILINE | re.DOTALL)
+    return [one for command in re.findall(r"`([^`\n]*\bcosmati [a-z]+ [a-z][a-z0-9-]* [^`\n]*)`", outside) for one in check_options(command)]
 
 
 def run_console(text, folder, environment):
@@ -166,6 +179,8 @@ def check_page(page, counts):
         for name, shape in (("a", (4, 3)), ("b", (3, 5)), ("bias", (5,))):
             numpy.save(os.path.join(folder, name + ".npy"), numpy.zeros(shape, numpy.float32))
         environment = dict(os.environ, PATH=f"{folder}/.bin:{os.environ['PATH']}", HOME=folder, XDG_CACHE_HOME=folder, OMP_WAIT_POLICY="passive")
+        with open(os.path.join(snippets.ROOT, page), encoding="utf-8") as file:
+            wrong += [f"{page}: {one}" for one in check_inline(file.read())]
         for line, language, mark, text in snippets.marked_blocks(page):
             counts[language] = counts.get(language, 0) + 1
             if (page, language) == ("docs/epilogue.md", ""):

@@ -1,6 +1,8 @@
 // When plans use gemv, for few rows or columns, and tiny, for batches of tiny matrices.
 #include <gtest/gtest.h>
 
+#include <iterator>
+
 #include "cosmati/gemm/kernel.h"
 #include "src/plan/gemm/model.h"
 #include "src/plan/gemm/program/program.h"
@@ -79,7 +81,8 @@ TEST(FewRowsChoice, LargeBatchesOfTinyMatricesTakeSeveralLaunches) {
     EXPECT_LE(blocks, 65535);
     matrices += blocks * together;
   }
-  EXPECT_EQ(program.steps.size(), (600000u + 65535u * together - 1) / (65535u * together));
+  Index const most = Index{65535} * together;
+  EXPECT_EQ(std::ssize(program.steps), (600000 + most - 1) / most);
   EXPECT_GE(matrices, 600000);
 }
 

@@ -1,0 +1,51 @@
+// The table of what is drawn for each kernel.
+#include "cli/operations/convolution_draws.h"
+
+#include <algorithm>
+
+namespace cosmati::cli {
+
+ConvolutionDraws const* draws_for(std::string const& kernel) {
+  using Numbers = std::vector<Index>;
+  using Words = std::vector<std::string>;
+  Words const gradients_too = {"forward", "data", "filter"};
+  Numbers const one = {1}, units = {8, 16, 24, 32}, many = {4, 7, 20, 32};
+  static std::vector<ConvolutionDraws> const all = {
+      {.kernel = "gemm", .taps = one, .strides = one},
+      {.kernel = "bias_gradient", .directions = {"bias"}},
+      {.kernel = "winograd", .directions = gradients_too, .taps = {3}, .strides = one, .dilations = one},
+      {.kernel = "depthwise", .channels = one, .filters = one, .groups = many},
+      {.kernel = "depthwise_rows",
+       .directions = gradients_too,
+       .taps = {3, 5, 7},
+       .channels = one,
+       .filters = one,
+       .groups = many},
+      {.kernel = "grouped",
+       .directions = gradients_too,
+       .layouts = {"nhwc"},
+       .taps = {1, 3, 5},
+       .channels = {4, 8, 16, 32},
+       .filters = {8, 16, 32},
+       .groups = {2, 3, 4}},
+      {.kernel = "warp_specialized", .layouts = {"nhwc"}, .channels = units, .filters = units},
+      {.kernel = "channels_last", .layouts = {"nchw"}, .channels = units, .filters = units},
+      {.kernel = "wgrad_taps",
+       .directions = {"filter"},
+       .layouts = {"nhwc"},
+       .taps = {3},
+       .strides = one,
+       .dilations = one,
+       .channels = {64, 128},
+       .filters = {64, 128}},
+      {.kernel = "dgrad_small_c",
+       .directions = {"data", "transposed"},
+       .taps = {2, 3, 4, 5},
+       .strides = {2},
+       .dilations = one,
+       .channels = {1, 3, 8}}};
+  auto const found = std::ranges::find(all, kernel, &ConvolutionDraws::kernel);
+  return found == all.end() ? nullptr : &*found;
+}
+
+}  // namespace cosmati::cli
