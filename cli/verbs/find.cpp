@@ -22,6 +22,9 @@ void add_options(CLI::App& command, FindRequest& request) {
             "add the fastest kernel to this tuning file for --tuning; gemm and conv")
       .once()
       .number("--seconds", request.seconds, "for each kernel (default: 0.1)")
+      .text("--fail-above", request.fail_above, "RATIO",
+            "exit status 1 if a plan takes more than this times the time of the fastest choice")
+      .once()
       .flag("--naive", request.naive,
             "include the reference loops, otherwise timed only when no other kernel applies");
   add_placement_options(options, request.placement);

@@ -6,6 +6,7 @@
 #include "cli/output/record.h"
 #include "cli/output/table.h"
 #include "cli/output/text.h"
+#include "cli/verbs/regret.h"
 #include "cli/verbs/run_job.h"
 #include "src/io/tuning_file.h"
 
@@ -14,7 +15,7 @@ namespace {
 
 class Session {
  public:
-  explicit Session(FindRequest const& request) : request_(request) {
+  explicit Session(FindRequest const& request) : request_(request), regret_(request.fail_above) {
     // Reports a file that cannot be appended to before anything is measured.
     check_files({{"--out", request.out}}, inputs_of(request.common, {{"--shapes", request.shapes}}));
     if (!request.out.empty()) io::tuning_to_add_to(request.out);
@@ -33,6 +34,9 @@ class Session {
     Findings const findings = task.find(device, options, !request_.out.empty());
     if (findings.line) save(*findings.line, device);
     std::string const type = name_of(task.slots().front().description.type);
+    for (Findings::Kernel const& one : findings.kernels)
+      if (one.entry.kernel == findings.planned)
+        regret_.add(task.notes.label + ' ' + type, one.seconds / findings.kernels.front().seconds);
     if (request_.common.json)
       print_records(findings, task, type, device, suite);
     else
@@ -40,11 +44,14 @@ class Session {
   }
 
   void finish() const {
-    if (request_.common.json) return;
-    table_.print();
-    if (!request_.out.empty())
-      print_line(request_.out + " has " + std::to_string(io::tuning_to_add_to(request_.out).size()) +
-                 " classes.");
+    if (!request_.common.json) {
+      table_.print();
+      print_line(regret_.text());
+      if (!request_.out.empty())
+        print_line(request_.out + " has " + std::to_string(io::tuning_to_add_to(request_.out).size()) +
+                   " classes.");
+    }
+    regret_.check();
   }
 
  private:
@@ -100,6 +107,7 @@ class Session {
   }
 
   FindRequest const& request_;
+  Regret regret_;
   Table table_{{"problem", "type", "kernel", "time", "ratio", "workspace", "error", "plan", "how"}};
 };
 

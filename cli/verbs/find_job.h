@@ -17,13 +17,14 @@ struct FindRequest {
   SizeRequest size;
   std::string suite, shapes;  // suite name, suite file
   std::string out;            // tuning file; empty: none
+  std::string fail_above;     // RATIO; empty: no limit
   double seconds = FindOptions().seconds;
   bool naive = false;
   Placement placement;
   Common common;
 
   FindRequest copy() const {
-    return {subject->clone(), size, suite, shapes, out, seconds, naive, placement, common};
+    return {subject->clone(), size, suite, shapes, out, fail_above, seconds, naive, placement, common};
   }
 };
 
@@ -31,6 +32,7 @@ struct FindRequest {
 // line.
 using WithFindOptions = std::function<FindRequest(FindRequest const&, ProblemOptions const&)>;
 
+// Prints the regret of the plans, and throws Error(wrong_result) if one is above --fail-above.
 // Appends a line to the file after each measured problem.
 void find_job(FindRequest const& request, WithFindOptions const& with_options);
 

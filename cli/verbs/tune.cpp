@@ -22,6 +22,9 @@ void add_options(CLI::App& command, TuneRequest& request) {
       .once()
       .number("--budget", request.budget_seconds, "seconds for each problem (default: 20)")
       .once()
+      .text("--fail-above", request.fail_above, "RATIO",
+            "exit status 1 if a plan takes more than this times the time of the fastest choice")
+      .once()
       .flag("--hot", request.hot,
             "reuse the same operands in each call, instead of rotating over sets larger than twice "
             "the L2 cache")

@@ -8,6 +8,7 @@
 #include "cli/output/record.h"
 #include "cli/output/table.h"
 #include "cli/output/text.h"
+#include "cli/verbs/regret.h"
 #include "cli/verbs/run_job.h"
 #include "src/io/tuning_file.h"
 
@@ -16,7 +17,7 @@ namespace {
 
 class Session {
  public:
-  explicit Session(TuneRequest const& request) : request_(request) {}
+  explicit Session(TuneRequest const& request) : request_(request), regret_(request.fail_above) {}
 
   void tune(TuneRequest const& request, std::vector<Index> const& size, Common const& common,
             std::string const& suite) {
@@ -55,6 +56,7 @@ class Session {
     TuningTable one;
     one.add(line);
     table_of_file_ = io::add_to_tuning(request_.out, one);
+    regret_.add(task.notes.label + ' ' + type, result.ratio.median);
     report(task, type, suite, device, result);
   }
 
@@ -65,8 +67,10 @@ class Session {
                  std::to_string(TuningRules().slices) +
                  " interleaved slices; results verified on rows and columns. " + request_.out + " has " +
                  std::to_string(table_of_file_.size()) + " classes.");
+      print_line(regret_.text());
     }
     if (!failures_.empty()) throw Error(ErrorCode::wrong_result, join(failures_, "; "));
+    regret_.check();
   }
 
  private:
@@ -124,6 +128,7 @@ class Session {
   std::set<std::string> done_;
   Table table_{{"problem", "type", "chosen", "as planned", "as chosen", "ratio", "choices", "state"}};
   std::vector<std::string> failures_;
+  Regret regret_;
 };
 
 void tune_all(Session& session, TuneRequest const& request, std::vector<std::vector<Index>> const& sizes,
@@ -138,7 +143,8 @@ void tune_all(Session& session, TuneRequest const& request, std::vector<std::vec
 }  // namespace
 
 TuneRequest TuneRequest::copy() const {
-  TuneRequest other{subject->clone(), size, suite, shapes, out, budget_seconds, hot, placement, common};
+  TuneRequest other{subject->clone(), size,           suite, shapes,    out,
+                    fail_above,       budget_seconds, hot,   placement, common};
   return other;
 }
 

@@ -16,8 +16,8 @@ namespace cosmati::cli {
 struct TuneRequest {
   std::unique_ptr<Subject> subject;
   SizeRequest size;
-  std::string suite, shapes;  // suite name, suite file
-  std::string out;
+  std::string suite, shapes;    // suite name, suite file
+  std::string out, fail_above;  // fail_above: RATIO; empty: no limit
   double budget_seconds = TuningRules().budget_seconds;
   bool hot = false;
   Placement placement;
@@ -30,6 +30,7 @@ struct TuneRequest {
 // line.
 using WithTuneOptions = std::function<TuneRequest(TuneRequest const&, ProblemOptions const&)>;
 
+// Prints the regret of the plans, and throws Error(wrong_result) if one is above --fail-above.
 // Appends a line to the file after each measured class of problems. Throws Error(wrong_result) at the end if
 // a kernel gave a wrong result.
 void tune_job(TuneRequest const& request, WithTuneOptions const& with_options);

@@ -1,5 +1,5 @@
 """Bad files and misplaced options for find, tune, replay, plot and suites: one sentence each, no hangs, inputs unchanged. usage: check_measuring.py PROGRAM"""
-import os, subprocess, sys
+import os, re, subprocess, sys
 import numpy as np
 from program import Program
 
@@ -38,7 +38,9 @@ calls, results, tuning = program.file("calls.jsonl"), program.file("results.json
 product = ["run", "gemm", "--a", a, "--b", a, "--backend", "cpu", "--out", program.file("d.npy")]
 program.call(*product, COSMATI_RECORD=calls)
 program.call("bench", "gemm", "--size", "8x8x8", "--backend", "cpu", *short, "--json", results)
-program.call(*find, "--size", "8x8x8", "--out", tuning)
+said = program.call(*find, "--size", "8x8x8,9x8x7", "--out", tuning).stdout
+program.check(re.search(r"^Regret \(.*\): median [0-9.]+, largest [0-9.]+ \((8x8x8|9x8x7) nn f32\), of 2 problems\.$", said, re.MULTILINE), f"find prints the regret: {said}")
+refused(*find, "--size", "8x8x8", "--fail-above", "0.9", tells=["--fail-above 0.9"])
 
 # Files with other content, truncated files, and non-files.
 escape = "\x1b[31m"
@@ -70,7 +72,7 @@ for words in (["find", "gemm", "--size", "8x8x8"], ["tune", "gemm", "--size", "8
 
 # Options that apply to all problems are not allowed in the line of one problem.
 for option, verbs in {"--out t.txt": "find tune compile", "--json": "find tune bench verify explain compile", "--backend reference": "find tune bench verify explain", "--threads 1": "find bench verify",
-                      "--seed 3": "tune bench verify compile", "--shapes x.txt": "find bench verify explain compile", "--count 3": "verify compile", "--fail-below 2": "bench", "--slices 1": "bench",
+                      "--seed 3": "tune bench verify compile", "--shapes x.txt": "find bench verify explain compile", "--count 3": "verify compile", "--fail-below 2": "bench", "--fail-above 2": "find tune", "--slices 1": "bench",
                       "--lines 1": "bench compile", "--digest": "bench", "--peer-log x": "bench", "--verify-below 3": "bench",
                       "--device-description h200": "find bench verify explain compile", "--arch sm_80": "compile", "--budget 3": "tune", "--data hard": "verify"}.items():
     suite = write("suite.txt", f"subject: gemm\nabout: one\n--size 8x8x8 {option}\n")

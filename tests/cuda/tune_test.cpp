@@ -176,5 +176,33 @@ TEST_F(Tune, WritesALineThatPlansGoBy) {
       << planned->note;
 }
 
+TEST_F(Tune, ReportsAndLimitsTheRegretOfPlans) {
+  auto const candidates = choices_->tuning_candidates();
+  ASSERT_GE(candidates.size(), 2U);
+  set_kernel(candidates[0], multiply<20>);
+  set_kernel(candidates[1], multiply<10>);
+  TuneRequest request;
+  request.subject = make_subject("gemm");
+  request.size.size = "48x40x24";
+  request.budget_seconds = 1;
+  request.common.backend = "cuda";
+  request.common.kernel = "double_buffered";
+  request.out = ::testing::TempDir() + "tune_test_loses.txt";
+  request.fail_above = "1.5";
+  std::filesystem::remove(request.out);
+  ::testing::internal::CaptureStdout();
+  std::string complaint;
+  try {
+    tune_job(request, {});
+  } catch (Error const& error) {
+    EXPECT_EQ(error.code(), ErrorCode::wrong_result);
+    complaint = error.what();
+  }
+  std::string const printed = ::testing::internal::GetCapturedStdout();
+  EXPECT_NE(printed.find("median 1.999, largest 1.999 (48x40x24 nn f32), of 1 problem."), std::string::npos)
+      << printed;
+  EXPECT_NE(complaint.find("48x40x24 nn f32: 1.999"), std::string::npos) << complaint;
+}
+
 }  // namespace
 }  // namespace cosmati::cli
