@@ -1,4 +1,7 @@
 // cosmati explain: which kernels were considered for a problem, and why.
+#include <algorithm>
+#include <chrono>
+#include <limits>
 #include <memory>
 #include <set>
 
@@ -78,7 +81,9 @@ std::string definitions_for(std::vector<Considered> const& considered) {
   return text;
 }
 
-void print_choice(ExplainRequest const& request, Task& task, Device const& device, Choice const& choice) {
+// `plan_seconds`: the time of make_plan, printed with --json.
+void print_choice(ExplainRequest const& request, Task& task, Device const& device, Choice const& choice,
+                  double plan_seconds) {
   bool const on_cpu = device.backend == Backend::cpu;
   if (!request.common.json) {
     print_line(
@@ -119,6 +124,7 @@ void print_choice(ExplainRequest const& request, Task& task, Device const& devic
                      .add("predicted_seconds", predicted ? Value(entry.predicted_seconds) : Value())
                      .add("expected_error", stated ? Value(entry.expected_error) : Value())
                      .add("workspace_bytes", entry.refusal.empty() ? Value(workspace) : Value())
+                     .add("plan_seconds", verdict == "chosen" ? Value(plan_seconds) : Value())
                      .json());
   }
   if (request.common.json) return;
@@ -130,13 +136,27 @@ void print_choice(ExplainRequest const& request, Task& task, Device const& devic
                name_of(device.backend) + " multiplies f32 exactly");
 }
 
+// The shortest time of make_plan in a few calls.
+double time_of_plan(Task& task, Device const& device, PlanOptions const& options) {
+  double shortest = std::numeric_limits<double>::infinity();
+  for (int i = 0; i < 5; ++i) {
+    auto const begin = std::chrono::steady_clock::now();
+    task.plan(device, options);
+    shortest =
+        std::min(shortest, std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
+  }
+  return shortest;
+}
+
 void explain_sizes(ExplainRequest const& request, std::vector<std::vector<Index>> const& sizes) {
   Device const device = request.common.device_to_plan_for();
   for (auto const& size : sizes) {
     Job const job = made_job(*request.subject, size, request.common);
     place(*job.task, request.placement);
-    print_choice(request, *job.task, device,
-                 job.task->plan(device, plan_options(*request.subject, request.common)));
+    PlanOptions const options = plan_options(*request.subject, request.common);
+    Choice const choice = job.task->plan(device, options);
+    print_choice(request, *job.task, device, choice,
+                 request.common.json ? time_of_plan(*job.task, device, options) : 0);
   }
 }
 

@@ -59,8 +59,10 @@ void finalize_recipe(GemmRecipe& recipe, KPartition const& k_partition, Canonica
   std::size_t const after = padded_bytes(recipe.partial_bytes + recipe.flag_bytes);
   recipe.repack_a.offset = after;
   recipe.repack_b.offset = after + recipe.repack_a.bytes;
-  recipe.predicted_seconds = predict_seconds(recipe, kernel_form(form, p.partition), gpu) +
-                             predict_repack(recipe, gpu) + predict_sum_of_parts(recipe, form, gpu);
+  double const product = p.partition == Partition::split_k_parallel
+                             ? predict_seconds(recipe, kernel_form(form, p.partition), gpu)
+                             : predict_seconds(recipe, form, gpu);
+  recipe.predicted_seconds = product + predict_repack(recipe, gpu) + predict_sum_of_parts(recipe, form, gpu);
 }
 
 void finalize_recipe(GemmRecipe& recipe, GroupForm const& group, Gpu const& gpu) {
@@ -190,6 +192,10 @@ void search_partitions(BestOffer<GemmProblem>& best, GemmRecipe const& undivided
   if (k_partitions.empty()) best.refuse(no_partition(search.options.policy.partition));
   std::size_t const widening = search.widening_bytes();
   for (KPartition const& k_partition : k_partitions) {
+    bool const split = k_partition.partition == Partition::split_k;
+    if (split && best.found() &&
+        !best.takes(least_seconds_of_parts(undivided, form, search.device.gpu, k_partition.splits)))
+      continue;
     GemmRecipe recipe = undivided;
     std::string no = partition_violation(recipe, k_partition, form);
     if (no.empty() && k_partition.partition == Partition::split_k_parallel)
@@ -210,7 +216,7 @@ void search_partitions(BestOffer<GemmProblem>& best, GemmRecipe const& undivided
     // losses of 2 to 4 %, and those of more than 10 % were gains.
     double const share = k_partition.partition == Partition::stream_k ? 0.95 : 1.0;
     if (best.takes(recipe.predicted_seconds, share))
-      best.take({{}, workspace, recipe.predicted_seconds, recipe, to_string(recipe)});
+      best.take({{}, workspace, recipe.predicted_seconds, recipe, {}});
   }
 }
 
@@ -240,10 +246,17 @@ void search_policies(BestOffer<GemmProblem>& best, PolicySearch const& search) {
       search_partitions(best, recipe, search);
     } else {
       finalize_recipe(recipe, *search.group, search.device.gpu);
-      if (best.takes(recipe.predicted_seconds))
-        best.take({{}, 0, recipe.predicted_seconds, recipe, to_string(recipe)});
+      if (best.takes(recipe.predicted_seconds)) best.take({{}, 0, recipe.predicted_seconds, recipe, {}});
     }
   }
+}
+
+// The offer with the text of its recipe, or the refusal. A search finds several that are better than those
+// before, whose text nobody reads.
+Offer<GemmProblem> result_of(BestOffer<GemmProblem>&& best) {
+  Offer<GemmProblem> offer = std::move(best).result();
+  if (offer.refusal.empty()) offer.text = to_string(offer.recipe);
+  return offer;
 }
 
 // The policy and operand paths that are predicted to be fastest with wgmma. The text includes the predictions
@@ -272,7 +285,7 @@ Offer<GemmProblem> best_path(GemmProblem const& problem, Device const& device, P
       BestOffer<GemmProblem> of_path;
       search_policies(of_path, {MainLoop::warp_specialized, Multiply::wgmma, problem, left, device, options,
                                 &path.passes});
-      offer = std::move(of_path).result();
+      offer = result_of(std::move(of_path));
     } else {
       offer.refusal = refusal;
     }
@@ -346,7 +359,7 @@ Offer<GemmProblem> offer_of(MainLoop main_loop, GemmProblem const& problem, Devi
       if (asked.value_or(Multiply::fma) != Multiply::fma)
         return refused(fmt::format("multiply {} was requested; gemv has fma", name_of(*asked)));
       search(Multiply::fma);
-      return std::move(best).result();
+      return result_of(std::move(best));
     }
     std::vector<Multiply> const multiplies = tiny_multiplies(form, device.gpu);
     for (Multiply const multiply : multiplies)
@@ -354,12 +367,12 @@ Offer<GemmProblem> offer_of(MainLoop main_loop, GemmProblem const& problem, Devi
     if (!best.found() && asked)
       best.refuse(fmt::format("multiply {} was requested; for these types, tiny has {}", name_of(*asked),
                               name_of(multiplies.front())));
-    return std::move(best).result();
+    return result_of(std::move(best));
   }
   if (main_loop == MainLoop::warp_specialized && group != nullptr) {
     if (std::string why = wgmma_violation(*group, device.gpu); !why.empty()) return refused(std::move(why));
     search(Multiply::wgmma);
-    return std::move(best).result();
+    return result_of(std::move(best));
   }
   if (main_loop == MainLoop::warp_specialized) return best_path(problem, device, options);
   if (options.policy.operands)
@@ -396,7 +409,7 @@ Offer<GemmProblem> offer_of(MainLoop main_loop, GemmProblem const& problem, Devi
   }
   if (copies && size_of(form.a.type) == 1 && group == nullptr && (!asked || asked == Multiply::mma))
     search_copied_bytes(best, problem, device, options);
-  return std::move(best).result();
+  return result_of(std::move(best));
 }
 
 // Replaces the predicted choice with the measured one, if there is one for this main loop.

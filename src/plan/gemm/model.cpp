@@ -124,6 +124,15 @@ double issue_efficiency(GemmRecipe const& recipe, CanonicalGemm const& problem, 
   return by_copies * overlap * tile * products / (products + 1.5 * reads + loads);
 }
 
+constexpr double latency_seconds = 1.2e-6;  // of a first load
+constexpr double share_of_memory = 0.7;     // of its rate
+
+// Writing and reading partial sums.
+double seconds_of_partials(double sums, GemmRecipe const& recipe, Gpu const& gpu) {
+  return 2.0 * sums * size_of(recipe.sum) / gpu.memory_bytes_per_second;
+}
+double seconds_of_combining(double parts) { return latency_seconds * (1 + parts / 4.0); }
+
 // The bytes of a step of one operand in shared memory, as tensor cores read it (MatrixOperand in
 // gemm/traits.h).
 int matrix_tile_bytes(int size, Along along, int depth, int outer) {
@@ -199,7 +208,6 @@ double predict_seconds(GemmRecipe const& recipe, CanonicalGemm const& problem, G
     return p.main_loop == MainLoop::gemv ? predict_gemv(recipe, problem, gpu, together)
                                          : predict_tiny(recipe, problem, gpu, together);
   }
-  constexpr double latency_seconds = 1.2e-6;  // of a first load
   Losses const losses = losses_of(recipe, problem, gpu, volume);
   int const resident = std::max(1, footprint(recipe, problem, gpu).blocks_resident);
   double const blocks = volume.tiles * recipe.splits;
@@ -249,18 +257,31 @@ double predict_seconds(GemmRecipe const& recipe, CanonicalGemm const& problem, G
   double const in_slots = streams             ? resident_blocks
                           : recipe.splits > 1 ? blocks
                                               : 0;  // number of partial sums
-  double const partials =
-      2.0 * in_slots * p.block_m * p.block_n * size_of(recipe.sum) / gpu.memory_bytes_per_second;
+  double const partials = seconds_of_partials(in_slots * p.block_m * p.block_n, recipe, gpu);
   // The cost of flags, and of the slots that a block adds.
   double const added = streams ? std::ceil(resident_blocks / std::max(1, recipe.streamed)) : recipe.splits;
-  double const combine = in_slots > 0 ? latency_seconds * (1 + added / 4.0) : 0;
+  double const combine = in_slots > 0 ? seconds_of_combining(added) : 0;
   // Blocks of short sums load, multiply and store one after another: on an H100, 802816x96x16 and
   // 200704x144x24 in f16 took 155 to 161 and 78 us with multiply-adds, 0.34 and 0.29 of the memory's rate.
   bool const is_short = size_of(problem.a.type) == 2 && volume.steps * p.block_k <= 64;
-  double const share_of_memory = is_short ? 0.35 : 0.7;
-  double const bytes = std::max(once / (share_of_memory * gpu.memory_bytes_per_second), through_l2 / l2_rate);
+  double const share = is_short ? share_of_memory / 2 : share_of_memory;
+  double const bytes = std::max(once / (share * gpu.memory_bytes_per_second), through_l2 / l2_rate);
   double const fill = latency_seconds * (1 + whole_waves * 0.2);
   return losses.caution * (losses.launch_seconds + fill + std::max(multiply, bytes) + partials + combine);
+}
+
+double least_seconds_of_parts(GemmRecipe const& recipe, CanonicalGemm const& problem, Gpu const& gpu,
+                              int splits) {
+  GemmPolicy const& p = recipe.policy;
+  if (p.main_loop == MainLoop::warp_specialized) return least_seconds_by_wgmma(recipe, problem, gpu, splits);
+  if (p.main_loop != MainLoop::multistage && p.main_loop != MainLoop::double_buffered) return 0;
+  Volume const volume = volume_of(problem, recipe);
+  Losses const losses = losses_of(recipe, problem, gpu, volume);
+  double const once = volume.operand_bytes + volume.result_bytes,
+               sums = volume.tiles * splits * p.block_m * p.block_n;
+  return losses.caution *
+         (losses.launch_seconds + latency_seconds + once / (share_of_memory * gpu.memory_bytes_per_second) +
+          seconds_of_partials(sums, recipe, gpu) + seconds_of_combining(splits));
 }
 
 }  // namespace cosmati::plan

@@ -73,6 +73,12 @@ double copy_clocks(OperandAccess const& access, int rows, int size) {
   return bytes / (32 * std::min(access.width * size, 16)) * fit.clocks_of_copy;
 }
 
+// A block's time to add the part of a tile of another block.
+double seconds_of_slot(GemmRecipe const& recipe) {
+  double const sums = static_cast<double>(recipe.policy.block_m) * recipe.policy.block_n;
+  return fit.slot_seconds + sums / recipe.policy.cluster_k * size_of(recipe.sum) / fit.slot_rate;
+}
+
 class Prediction {
  public:
   Prediction(GemmRecipe const& recipe, CanonicalGemm const& form, Gpu const& gpu, Volume const& volume)
@@ -154,8 +160,9 @@ class Prediction {
   // In cooperative mode both warpgroups store at the same time; in ping-pong, one stores while the other
   // multiplies. Without a buffer for the whole tile, warps wait for TMA in between.
   double store_seconds() const {
+    auto const has_few_buffers = [](TensorStore const& store) { return store.buffers < store.boxes; };
     bool const waits = p_.partition != Partition::split_k_parallel && stores_by_tma(p_, form_) &&
-                       tensor_store_of(p_, form_).buffers < tensor_store_of(p_, form_).boxes;
+                       has_few_buffers(tensor_store_of(p_, form_));
     double const rate = direction_of_result(form_) == Along::mn ? fit.store_rate_along_m : fit.store_rate;
     double const stores = p_.ping_pong ? 1 : streams_ ? rounds_ + 0.5 : rounds_;
     return (waits ? fit.waits_for_buffer : 1.0) * stores *
@@ -211,7 +218,7 @@ class Prediction {
   }
   // Blocks add the parts of other blocks.
   double combine_seconds() const {
-    double const slot = fit.slot_seconds + block_ / p_.cluster_k * size_of(recipe_.sum) / fit.slot_rate;
+    double const slot = seconds_of_slot(recipe_);
     if (streams_) {
       // Not measured: if ranges are longer than a tile, partial sums are ready before they are needed.
       double const added = std::max(1.0, std::ceil(all_resident_ / recipe_.streamed));
@@ -250,6 +257,13 @@ class Prediction {
 double predict_warp_specialized(GemmRecipe const& recipe, CanonicalGemm const& form, Gpu const& gpu,
                                 Volume const& volume) {
   return Prediction(recipe, form, gpu, volume).seconds();
+}
+
+double least_seconds_by_wgmma(GemmRecipe const& recipe, CanonicalGemm const& form, Gpu const& gpu,
+                              int splits) {
+  double const bytes = volume_of(form, recipe).operand_bytes;
+  return fit.launch_seconds + bytes / (fit.share_of_loads * gpu.memory_bytes_per_second) + fit.handed_on +
+         splits * seconds_of_slot(recipe);
 }
 
 }  // namespace cosmati::plan
