@@ -1,5 +1,7 @@
 """Figures of matrix products: fused epilogues, compile times, the emulator."""
 import os
+import random
+import shlex
 import statistics
 import tempfile
 
@@ -49,8 +51,37 @@ def compile_times(a, results):
     results.report("load from the cache, largest", max(loaded) * 1e3, 5, "ms", at_least=False, note=f"{len(loaded)} kernels")
     with tempfile.TemporaryDirectory() as cache:
         line = json_lines([a.cosmati, "warm", "--model", "llama-8b", "--arch", "sm_90a", "--out", cache, "--json"])[-1]
+        missing = compiled_after_warm(a, cache)
+    results.report("Llama 8B, compiled afterwards for 1,000 random layers and numbers of tokens", missing, 0, "kernels", at_least=False)
     results.report("Llama 8B, kernels for 1 to 16384 tokens", line["kernels"], 100, "kernels", at_least=False,
                    note=f"{line['problems']} problems; planned in {line['planning_seconds']:.1f} s, compiled in {line['compiling_seconds']:.1f} s")
+
+
+def compiled_after_warm(a, cache, count=1000):
+    """Returns the kernels of `count` random numbers of tokens and layers of the model that are not in the folder."""
+    with open(os.path.join(ROOT, "bench", "models", "llama-8b.txt"), encoding="utf-8") as file:
+        layers = [shlex.split(line, comments=True) for line in file if line.startswith("--size")]
+    draw = random.Random(1)
+    drawn = [(draw.randrange(len(layers)), draw.randint(1, 16384)) for _ in range(count)]
+    missing = 0
+    for i, (_, size, *options) in enumerate(layers):
+        sizes = ",".join(size.replace("TOKENS", str(tokens)) for layer, tokens in drawn if layer == i)
+        lines = json_lines([a.cosmati, "compile", "gemm", "--size", sizes, *options, "--arch", "sm_90a", "--cache", cache, "--json"])
+        missing += sum(not line["cached"] for line in lines)
+    return missing
+
+
+def planning(a, results):
+    """The time of make_plan for products of several suites."""
+    lines = []
+    for name, *options in (("llm", "--layout", "tn"), ("squares",), ("skinny",), ("deep",), ("ragged",), ("batched",), ("layouts",)):
+        lines += [line for line in json_lines([a.cosmati, "explain", "gemm", "--suite", name, "--type", "bf16", *options,
+                                               "--device-description", "h200", "--json"]) if line["verdict"] == "chosen"]
+    slowest = max(lines, key=lambda line: line["plan_seconds"])
+    results.report("planning a product for an H200, median", statistics.median(line["plan_seconds"] for line in lines) * 1e6, 200, "us",
+                   at_least=False, note=f"{len(lines)} problems in bf16")
+    results.report("planning a product for an H200, largest", slowest["plan_seconds"] * 1e6, 200, "us", at_least=False,
+                   note=slowest["problem"])
 
 
 def emulator(a, results):
@@ -59,4 +90,4 @@ def emulator(a, results):
                    note=f"median of single calls {line['median_seconds'] * 1e3:.3g} ms")
 
 
-GROUPS = {"fused": (fused_epilogues, "processor"), "compile": (compile_times, "kernels"), "emulator": (emulator, "emulator")}
+GROUPS = {"fused": (fused_epilogues, "processor"), "compile": (compile_times, "kernels"), "plan": (planning, "program"), "emulator": (emulator, "emulator")}

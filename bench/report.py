@@ -40,7 +40,7 @@ STALE = ", *stale*"
 # name contains.
 KINDS = (("Networks", ("LeNet-5", "MNIST", "DCGAN")),
          ("Epilogues", ("(acc", "*acc", "acc *")),
-         ("Compiling and starting", ("compile time", "load from the cache", "start-up", "git clone", "host time", "emulator")),
+         ("Compiling and starting", ("compile time", "load from the cache", "start-up", "git clone", "host time", "emulator", "planning", "Llama")),
          ("Convolutions", ("conv", "suite vgg16", "suite resnet50", "suite deepbench", "suite dcgan", "suite lenet", "suite mobilenet",
                            "suite odd")),
          ("Matrix products", ("GEMM", "figure 9", "to cuBLASLt")),

@@ -43,8 +43,9 @@ EpilogueSchedule epilogue_schedule(epilogue::Expression const& expression) {
 
 namespace {
 
+// `volume`: of the undivided product.
 void finalize_recipe(GemmRecipe& recipe, KPartition const& k_partition, CanonicalGemm const& form,
-                     Device const& device) {
+                     Device const& device, Volume const& volume) {
   Gpu const& gpu = device.gpu;
   GemmPolicy& p = recipe.policy;
   p.full_tiles = form.m % (p.block_m * p.cluster_m) == 0 && form.n % (p.block_n * p.cluster_n) == 0 &&
@@ -61,7 +62,7 @@ void finalize_recipe(GemmRecipe& recipe, KPartition const& k_partition, Canonica
   recipe.repack_b.offset = after + recipe.repack_a.bytes;
   double const product = p.partition == Partition::split_k_parallel
                              ? predict_seconds(recipe, kernel_form(form, p.partition), gpu)
-                             : predict_seconds(recipe, form, gpu);
+                             : predict_seconds(recipe, form, gpu, volume);
   recipe.predicted_seconds = product + predict_repack(recipe, gpu) + predict_sum_of_parts(recipe, form, gpu);
 }
 
@@ -191,10 +192,11 @@ void search_partitions(BestOffer<GemmProblem>& best, GemmRecipe const& undivided
   std::vector<KPartition> const k_partitions = partitions_to_try(undivided, search);
   if (k_partitions.empty()) best.refuse(no_partition(search.options.policy.partition));
   std::size_t const widening = search.widening_bytes();
+  Volume const volume = volume_of(form, undivided);
   for (KPartition const& k_partition : k_partitions) {
     bool const split = k_partition.partition == Partition::split_k;
     if (split && best.found() &&
-        !best.takes(least_seconds_of_parts(undivided, form, search.device.gpu, k_partition.splits)))
+        !best.takes(least_seconds_of_parts(undivided, form, search.device.gpu, volume, k_partition.splits)))
       continue;
     GemmRecipe recipe = undivided;
     std::string no = partition_violation(recipe, k_partition, form);
@@ -204,7 +206,7 @@ void search_partitions(BestOffer<GemmProblem>& best, GemmRecipe const& undivided
       best.refuse(std::move(no));
       continue;
     }
-    finalize_recipe(recipe, k_partition, form, search.device);
+    finalize_recipe(recipe, k_partition, form, search.device, volume);
     std::size_t const workspace = workspace_of(recipe) + widening;
     if (workspace > widening && workspace > search.options.max_workspace) {
       if (&k_partition == &k_partitions.front())  // parts need more workspace than complete tiles
@@ -437,7 +439,8 @@ Offer<GemmProblem> with_tuning(Offer<GemmProblem> offer, MainLoop main_loop, Gem
     next.splits = line->splits;
     std::string wrong = "the kernel is rejected";
     if (offer.refusal.empty()) wrong = measured_violation(next, form, device.gpu);
-    if (wrong.empty()) finalize_recipe(next, {next.policy.partition, next.splits}, form, device);
+    if (wrong.empty())
+      finalize_recipe(next, {next.policy.partition, next.splits}, form, device, volume_of(form, next));
     if (wrong.empty() && workspace_of(next) > options.max_workspace)
       wrong = fmt::format("it needs a workspace of {} bytes; the limit is {}", workspace_of(next),
                           options.max_workspace);

@@ -271,11 +271,10 @@ double predict_seconds(GemmRecipe const& recipe, CanonicalGemm const& problem, G
 }
 
 double least_seconds_of_parts(GemmRecipe const& recipe, CanonicalGemm const& problem, Gpu const& gpu,
-                              int splits) {
+                              Volume const& volume, int splits) {
   GemmPolicy const& p = recipe.policy;
-  if (p.main_loop == MainLoop::warp_specialized) return least_seconds_by_wgmma(recipe, problem, gpu, splits);
+  if (p.main_loop == MainLoop::warp_specialized) return least_seconds_by_wgmma(recipe, gpu, volume, splits);
   if (p.main_loop != MainLoop::multistage && p.main_loop != MainLoop::double_buffered) return 0;
-  Volume const volume = volume_of(problem, recipe);
   Losses const losses = losses_of(recipe, problem, gpu, volume);
   double const once = volume.operand_bytes + volume.result_bytes,
                sums = volume.tiles * splits * p.block_m * p.block_n;

@@ -35,6 +35,6 @@ double predict_seconds(GemmRecipe const& recipe, CanonicalGemm const& common, Gp
 // A bound below predict_seconds() for any division into at least `splits` parts by split-K: reading the
 // operands once and adding the parts. 0 for main loops without such a bound.
 double least_seconds_of_parts(GemmRecipe const& recipe, CanonicalGemm const& problem, Gpu const& gpu,
-                              int splits);
+                              Volume const& volume, int splits);
 
 }  // namespace cosmati::plan

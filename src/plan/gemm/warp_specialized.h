@@ -61,7 +61,6 @@ struct Volume;
 double predict_warp_specialized(GemmRecipe const& recipe, CanonicalGemm const& form, Gpu const& gpu,
                                 Volume const& volume);
 // See least_seconds_of_parts().
-double least_seconds_by_wgmma(GemmRecipe const& recipe, CanonicalGemm const& form, Gpu const& gpu,
-                              int splits);
+double least_seconds_by_wgmma(GemmRecipe const& recipe, Gpu const& gpu, Volume const& volume, int splits);
 
 }  // namespace cosmati::plan

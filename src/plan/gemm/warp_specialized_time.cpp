@@ -259,11 +259,9 @@ double predict_warp_specialized(GemmRecipe const& recipe, CanonicalGemm const& f
   return Prediction(recipe, form, gpu, volume).seconds();
 }
 
-double least_seconds_by_wgmma(GemmRecipe const& recipe, CanonicalGemm const& form, Gpu const& gpu,
-                              int splits) {
-  double const bytes = volume_of(form, recipe).operand_bytes;
-  return fit.launch_seconds + bytes / (fit.share_of_loads * gpu.memory_bytes_per_second) + fit.handed_on +
-         splits * seconds_of_slot(recipe);
+double least_seconds_by_wgmma(GemmRecipe const& recipe, Gpu const& gpu, Volume const& volume, int splits) {
+  return fit.launch_seconds + volume.operand_bytes / (fit.share_of_loads * gpu.memory_bytes_per_second) +
+         fit.handed_on + splits * seconds_of_slot(recipe);
 }
 
 }  // namespace cosmati::plan
