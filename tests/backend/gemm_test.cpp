@@ -239,7 +239,8 @@ TEST(Gemm, TilesAreForLargeProductsWithAnEpilogueOfOurOwn) {
   EXPECT_EQ(chosen("gelu(acc + bias[n])", 1024, 2), "onednn_matmul");
   EXPECT_EQ(chosen("alpha*acc + beta*c", 1024, 2), "onednn_sgemm");
   EXPECT_EQ(chosen("acc", 1024, 2), "onednn_sgemm");
-  EXPECT_EQ(chosen("acc", 500, 2), "onednn_matmul");
+  EXPECT_EQ(chosen("acc", 256, 2), "onednn_sgemm");
+  EXPECT_EQ(chosen("acc", 255, 2), "onednn_matmul");
   EXPECT_EQ(chosen("relu(acc)", 256, 2), "onednn_matmul");
   EXPECT_EQ(chosen("relu(acc)", 1024, 200), "onednn_matmul");
   for (char const* processor : {"avx2-laptop", "sse2-only"})

@@ -15,9 +15,9 @@ namespace {
 std::string violates_need(GemmProblem const& problem, Device const&) {
   auto const& expression = problem.epilogue.expression;
   if (expression.uses_source() || !expression.scalars().empty()) return {};
-  if (problem.m() >= 256 && problem.n() >= 256 && problem.k() >= 512) return {};
+  if (problem.m() >= 256 && problem.n() >= 256 && problem.k() >= 256) return {};
   return fmt::format(
-      "the epilogue {} has neither c nor scalars, and m, n, k are {}, {}, {}; below 256, 256, 512 "
+      "the epilogue {} has neither c nor scalars, and m, n, k are {}, {}, {}; below 256, 256, 256 "
       "onednn_matmul is as fast or faster",
       expression.text(), problem.m(), problem.n(), problem.k());
 }
