@@ -205,13 +205,8 @@ std::vector<Index> Convolution::draw(ConvolutionDraws const& of_kernel, nets::Ra
   if (groups_ == 1) groups_ = number(of_kernel.groups);
   c *= groups_, k *= groups_;
   draw_epilogue(random);
-  return {draw_between(random, 1, 3),
-          c,
-          draw_between(random, 13, 19),
-          draw_between(random, 13, 23),
-          k,
-          taps,
-          taps};
+  return {
+      number(of_kernel.images), c, draw_between(random, 13, 19), draw_between(random, 13, 23), k, taps, taps};
 }
 
 std::vector<Index> Convolution::draw_volume(nets::Random& random) {

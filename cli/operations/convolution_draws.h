@@ -15,6 +15,7 @@ struct ConvolutionDraws {
   std::vector<std::string> layouts = {"nchw", "nhwc"};
   std::vector<Index> taps = {1, 2, 3, 4, 5}, strides = {1, 2}, dilations = {1, 1, 2};
   std::vector<Index> channels = {1, 3, 4, 8, 13, 16}, filters = {1, 5, 8, 12, 16}, groups = {1};
+  std::vector<Index> images = {1, 2, 3};
 };
 
 // nullptr: this kernel supports most random problems, or none is requested.

@@ -46,7 +46,7 @@ class Session {
   void finish() const {
     if (!request_.common.json) {
       table_.print();
-      print_line(regret_.text());
+      if (std::string const regret = regret_.text(); !regret.empty()) print_line(regret);
       if (!request_.out.empty())
         print_line(request_.out + " has " + std::to_string(io::tuning_to_add_to(request_.out).size()) +
                    " classes.");

@@ -67,7 +67,7 @@ class Session {
                  std::to_string(TuningRules().slices) +
                  " interleaved slices; results verified on rows and columns. " + request_.out + " has " +
                  std::to_string(table_of_file_.size()) + " classes.");
-      print_line(regret_.text());
+      if (std::string const regret = regret_.text(); !regret.empty()) print_line(regret);
     }
     if (!failures_.empty()) throw Error(ErrorCode::wrong_result, join(failures_, "; "));
     regret_.check();
