@@ -74,10 +74,16 @@ struct Losses {
 // both, warp_specialized was faster where mma.sync was predicted to win by little.
 Losses losses_of(GemmRecipe const& recipe, CanonicalGemm const& problem, Gpu const& gpu,
                  Volume const& volume) {
-  bool const fitted =
-      recipe.policy.multiply == Multiply::mma && recipe.sum != DataType::f64 && !volume.of_convolution;
-  if (!fitted)
-    return {.wait = 32, .reads = 0.5, .warps = 8, .launch_seconds = 3e-6, .narrow_copy = 0, .caution = 1};
+  Losses const before = {
+      .wait = 32, .reads = 0.5, .warps = 8, .launch_seconds = 3e-6, .narrow_copy = 0, .caution = 1};
+  if (recipe.sum == DataType::f64) {  // docs/decisions/0040
+    Losses losses = before;
+    losses.wait = 12;
+    losses.reads = 0.25;
+    if (recipe.policy.main_loop == MainLoop::double_buffered) losses.caution = 1.15;
+    return losses;
+  }
+  if (recipe.policy.multiply != Multiply::mma || volume.of_convolution) return before;
   bool const deep = recipe.policy.block_k * size_of(problem.a.type) >= 128;
   return {.wait = deep ? 8.5 : 12.6,
           .reads = 0.386,
