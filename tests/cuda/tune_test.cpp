@@ -8,6 +8,7 @@
 
 #include "cli/options/sizes.h"
 #include "cli/verbs/gpu_tuning.h"
+#include "cli/verbs/regret.h"
 #include "cli/verbs/tune_job.h"
 #include "cosmati/gemm/arguments.h"
 #include "src/io/tuning_file.h"
@@ -164,6 +165,8 @@ TEST_F(Tune, WritesALineThatPlansGoBy) {
   tune_job(request, {});
   std::string const printed = ::testing::internal::GetCapturedStdout();
   EXPECT_NE(printed.find("as planned"), std::string::npos) << printed;
+  EXPECT_NE(printed.find("median 1, largest 1 (48x40x24 nn f32), of 1 problem."), std::string::npos)
+      << printed;
   EXPECT_NE(printed.find("belongs to a class that has already been measured"), std::string::npos) << printed;
   TuningTable const table = io::read_tuning(path);
   EXPECT_EQ(table.size(), 1U);
@@ -176,32 +179,25 @@ TEST_F(Tune, WritesALineThatPlansGoBy) {
       << planned->note;
 }
 
-TEST_F(Tune, ReportsAndLimitsTheRegretOfPlans) {
-  auto const candidates = choices_->tuning_candidates();
-  ASSERT_GE(candidates.size(), 2U);
-  set_kernel(candidates[0], multiply<20>);
-  set_kernel(candidates[1], multiply<10>);
-  TuneRequest request;
-  request.subject = make_subject("gemm");
-  request.size.size = "48x40x24";
-  request.budget_seconds = 1;
-  request.common.backend = "cuda";
-  request.common.kernel = "double_buffered";
-  request.out = ::testing::TempDir() + "tune_test_loses.txt";
-  request.fail_above = "1.5";
-  std::filesystem::remove(request.out);
-  ::testing::internal::CaptureStdout();
-  std::string complaint;
+TEST(Regret, IsReportedAndLimited) {
+  EXPECT_EQ(Regret("").text(), "");
+  Regret regret("1.5");
+  regret.add("9x8x7", 1);
+  regret.add("1x2x3", 1.999);
+  EXPECT_EQ(
+      regret.text(),
+      "Regret (time as planned / time of the fastest): median 1.5, largest 1.999 (1x2x3), of 2 problems.");
   try {
-    tune_job(request, {});
+    regret.check();
+    ADD_FAILURE() << "1.999 is above 1.5";
   } catch (Error const& error) {
     EXPECT_EQ(error.code(), ErrorCode::wrong_result);
-    complaint = error.what();
+    EXPECT_STREQ(error.what(), "regret above --fail-above 1.5 in 1 of 2: 1x2x3: 1.999");
   }
-  std::string const printed = ::testing::internal::GetCapturedStdout();
-  EXPECT_NE(printed.find("median 1.999, largest 1.999 (48x40x24 nn f32), of 1 problem."), std::string::npos)
-      << printed;
-  EXPECT_NE(complaint.find("48x40x24 nn f32: 1.999"), std::string::npos) << complaint;
+  Regret within("2");
+  within.add("1x2x3", 1.999);
+  within.check();
+  EXPECT_THROW(Regret("0.5"), Error);
 }
 
 }  // namespace
