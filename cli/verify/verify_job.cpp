@@ -37,13 +37,13 @@ class Session {
   // As verify(); false if the requested kernel exists but does not support this problem.
   bool verify_if_supported(Job job, std::string const& type, bool gaps, Data const& data,
                            nets::Random& random) {
-    auto const kernels = request_.subject->kernels(device_.backend);
-    if (std::ranges::find(kernels, options_.kernel) == kernels.end())
-      return verify(std::move(job), type, gaps, data, random), true;
     try {
-      return verify(std::move(job), type, gaps, data, random), true;
+      verify(std::move(job), type, gaps, data, random);
+      return true;
     } catch (Error const& error) {
-      if (error.code() != ErrorCode::bad_request) throw;
+      auto const kernels = request_.subject->kernels(device_.backend);
+      bool const exists = std::ranges::find(kernels, options_.kernel) != kernels.end();
+      if (error.code() != ErrorCode::bad_request || !exists) throw;
       ++unsupported_;
       refusal_ = error.what();
       return false;

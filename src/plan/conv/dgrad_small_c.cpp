@@ -352,16 +352,12 @@ program::Program dgrad_small_c_program(Plan<Problem> const& plan) {
          .shared_bytes = static_cast<unsigned>(recipe.shared_bytes)},
         form);
     if (form.rows() == 0 || form.columns() == 0) return;
-    made.launch_groups<Parameters>(
-        kernel, {grid.x, grid.y, grid.z},
-        [gradient, dy = made.image, w = made.filter](program::Run const& run, Index first, Parameters& to) {
-          to.window = gradient.window;
-          to.window.image = dy.of(run);
-          to.window.filter = w.of(run);
-          to.window.first_group = first;
-          fill_destination(to.d, gradient.form.d, ConvolutionProgram::result(run));
-          fill_epilogue(to.epilogue, gradient.form, run);
-        });
+    made.launch_groups<Parameters>(kernel, {grid.x, grid.y, grid.z},
+                                   [write = made.window_writer(gradient.window, gradient.form)](
+                                       program::Run const& run, Index first, Parameters& to) {
+                                     write(run, to);
+                                     to.window.first_group = first;
+                                   });
   });
   return std::move(made).finish();
 }

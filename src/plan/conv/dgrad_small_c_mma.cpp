@@ -271,14 +271,7 @@ program::Program cell_program(Plan<Problem> const& plan) {
                                      .shared_bytes = static_cast<unsigned>(cells.shared_bytes)},
                                     form);
     made.launch<Parameters>(kernel, {cells.blocks},
-                            [form, window = arguments_of(plan.problem, cells, form), dy = made.image,
-                             w = made.filter](program::Run const& run, Parameters& to) {
-                              to.window = window;
-                              to.window.image = dy.of(run);
-                              to.window.filter = w.of(run);
-                              fill_destination(to.d, form.d, ConvolutionProgram::result(run));
-                              fill_epilogue(to.epilogue, form, run);
-                            });
+                            made.window_writer(arguments_of(plan.problem, cells, form), form));
   });
   return std::move(made).finish();
 }

@@ -338,14 +338,7 @@ program::Program grouped_program(Plan<Problem> const& plan) {
                                      .shared_bytes = static_cast<unsigned>(shape.shared_bytes())},
                                     form);
     made.launch<Parameters>(kernel, {grouped.blocks},
-                            [form, window = arguments_of(plan.problem, grouped, form), x = made.image,
-                             w = made.filter](program::Run const& run, Parameters& to) {
-                              to.window = window;
-                              to.window.image = x.of(run);
-                              to.window.filter = w.of(run);
-                              fill_destination(to.d, form.d, ConvolutionProgram::result(run));
-                              fill_epilogue(to.epilogue, form, run);
-                            });
+                            made.window_writer(arguments_of(plan.problem, grouped, form), form));
   });
   return std::move(made).finish();
 }

@@ -47,6 +47,19 @@ class ConvolutionProgram {
                      Index batch, char const* slot);
   static void* result(program::Run const& run) { return run.tensors[2]; }
 
+  // Returns what writes the parameters of a kernel that finds the elements of `image` and `filter` by
+  // `window`.
+  template <class Arguments>
+  auto window_writer(Arguments window, ConvolutionForm form) const {
+    return [window, form = std::move(form), x = image, w = filter](program::Run const& run, auto& to) {
+      to.window = window;
+      to.window.image = x.of(run);
+      to.window.filter = w.of(run);
+      fill_destination(to.d, form.d, result(run));
+      fill_epilogue(to.epilogue, form, run);
+    };
+  }
+
   // Adds a complete kernel specification, for a pass over an operand.
   std::size_t add_pass(program::KernelSpec kernel);
   // Adds a kernel, with declarations and label; the first of them computes the sums. The size of the
