@@ -190,8 +190,11 @@ class GpuTuning {
 
   TuningResult decide(Trial& planned, Trial* incumbent) {
     TuningResult result;
-    result.measured = static_cast<int>(trials_.size());
     std::vector<Trial*> finalists = fastest();
+    for (Trial const* const one : finalists) {
+      result.measured.push_back(one->candidate);
+      result.measured.back().line.seconds = one->rough;
+    }
     finalists.resize(std::min(finalists.size(), max_finalists));
     for (Trial* const one : {&planned, incumbent})
       if (one != nullptr && std::find(finalists.begin(), finalists.end(), one) == finalists.end())
@@ -208,11 +211,14 @@ class GpuTuning {
     if (!as_graphs_)
       for (Trial* const one : finalists) one->call.forget_graph();
     result.as_graphs = as_graphs_;
+    double const seconds =
+        std::min(rules_.slice_seconds, (1 - share_of_exploration) * rules_.budget_seconds /
+                                           static_cast<double>(rules_.slices * finalists.size()));
     for (long long slice = 0; slice < rules_.slices; ++slice)
       for (std::size_t i = 0; i < finalists.size(); ++i) {
         // Rotates the order, so that every choice is measured in every position.
         Trial& one = *finalists[(i + static_cast<std::size_t>(slice)) % finalists.size()];
-        one.medians.push_back(quantile(timer_.time_slice(one.call, rules_.slice_seconds).samples, 0.5));
+        one.medians.push_back(quantile(timer_.time_slice(one.call, seconds).samples, 0.5));
       }
     auto const is_there = [&](Trial* one) {
       return one != nullptr && std::find(finalists.begin(), finalists.end(), one) != finalists.end();

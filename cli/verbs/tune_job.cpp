@@ -91,8 +91,20 @@ class Session {
                 in_seconds(line.planned_seconds), in_seconds(line.seconds),
                 in_short(result.ratio.median) + " [" + in_short(result.ratio.low) + ", " +
                     in_short(result.ratio.high) + ']',
-                std::to_string(result.measured), origin});
+                std::to_string(result.measured.size()), origin});
     if (!request_.common.json) return;
+    for (TuningCandidate const& one : result.measured)
+      print_text(Record()
+                     .add("verb", "tune")
+                     .add("problem", task.notes.label)
+                     .add("type", type)
+                     .add("kernel", one.line.kernel)
+                     .add("policy", one.line.policy)
+                     .add("splits", one.line.splits)
+                     .add("seconds", one.line.seconds)
+                     .add("predicted_seconds", one.predicted_seconds)
+                     .add("choice", "candidate")
+                     .json());
     print_text(Record()
                    .add("verb", "tune")
                    .add("suite", suite.empty() ? Value() : Value(suite))
@@ -115,7 +127,7 @@ class Session {
                    .add("ratio_low", result.ratio.low)
                    .add("ratio_high", result.ratio.high)
                    .add("timing", result.as_graphs ? "graphs" : "single_calls")
-                   .add("choices", result.measured)
+                   .add("choices", static_cast<long long>(result.measured.size()))
                    .add("choice", origin)
                    .add("spent_seconds", result.spent_seconds)
                    .add("wrong", result.failures)
