@@ -69,9 +69,33 @@ struct Losses {
   double wait, reads, warps, launch_seconds;
   double narrow_copy;  // clocks of a copy of less than 16 bytes
   double caution;      // factor of the prediction
+  // Of multiply-adds: the rate with cp.async relative to loads through registers; issue slots of a 16-byte
+  // load from shared memory; clocks until a step's loads arrive, while the steps before are multiplied; and
+  // the share of the shorter of two times that is not hidden by the longer: of multiplying and of that
+  // latency, and of multiplying and of memory traffic.
+  double by_copies = 0.92, shared_load = 1.5, step_latency = 0, latency_not_hidden = 0, memory_not_hidden = 0;
 };
-// Fitted to 393 timings of plain products on an H100 (docs/decisions/0044), and otherwise on an H200. On
-// both, warp_specialized was faster where mma.sync was predicted to win by little.
+// f32 by multiply-adds, fitted to 470 timings of 22 products on an H200 (docs/decisions/0040). With two
+// blocks of 64x64 per multiprocessor and a single step in flight, 1024x1024x1024 took 1.5 times what the
+// instructions take.
+Losses losses_of_f32(GemmPolicy const& policy) {
+  bool const is_wide = std::max(policy.block_m, policy.block_n) > 128;
+  double const steps_in_flight = policy.main_loop == MainLoop::multistage ? (policy.stages - 1) / 1.2 : 1.0;
+  return {.wait = 0,
+          .reads = 0,
+          .warps = 8,
+          .launch_seconds = 1e-6,
+          .narrow_copy = 0,
+          .caution = is_wide ? 1.21 : 1.05,
+          .by_copies = 0.82,
+          .shared_load = 0.64,
+          .step_latency = 980 / steps_in_flight,
+          .latency_not_hidden = 0.21,
+          .memory_not_hidden = 0.14};
+}
+
+// mma.sync: fitted to 393 timings of plain products on an H100 (docs/decisions/0044), and otherwise on an
+// H200. On both, warp_specialized was faster where mma.sync was predicted to win by little.
 Losses losses_of(GemmRecipe const& recipe, CanonicalGemm const& problem, Gpu const& gpu,
                  Volume const& volume) {
   Losses const before = {
@@ -83,6 +107,8 @@ Losses losses_of(GemmRecipe const& recipe, CanonicalGemm const& problem, Gpu con
     if (recipe.policy.main_loop == MainLoop::double_buffered) losses.caution = 1.15;
     return losses;
   }
+  if (recipe.policy.multiply == Multiply::fma && problem.a.type == DataType::f32)
+    return losses_of_f32(recipe.policy);
   if (recipe.policy.multiply != Multiply::mma || volume.of_convolution) return before;
   bool const deep = recipe.policy.block_k * size_of(problem.a.type) >= 128;
   return {.wait = deep ? 8.5 : 12.6,
@@ -124,10 +150,10 @@ double issue_efficiency(GemmRecipe const& recipe, CanonicalGemm const& problem, 
       (p.block_m + p.block_n) * 4.0 / (p.threads() * std::min(recipe.a.width, recipe.b.width));
   // Measured on an H200 (docs/decisions/0004): cp.async costs about as much as it saves in registers, and a
   // second resident block hides the barriers of the first.
-  double const by_copies = p.main_loop == MainLoop::multistage ? 0.92 : 1;
+  double const by_copies = p.main_loop == MainLoop::multistage ? losses.by_copies : 1;
   double const overlap = 1 - (p.multiply == Multiply::dp4a ? 0.10 : 0.06) / resident;
   double const tile = 1 / (1 + 3.0 / p.block_m + 3.0 / p.block_n);
-  return by_copies * overlap * tile * products / (products + 1.5 * reads + loads);
+  return by_copies * overlap * tile * products / (products + losses.shared_load * reads + loads);
 }
 
 constexpr double latency_seconds = 1.2e-6;  // of a first load
@@ -246,7 +272,9 @@ double predict_seconds(GemmRecipe const& recipe, CanonicalGemm const& problem, G
   }
   auto const seconds_of_wave = [&](double together) {
     double const occupied = std::min(1.0, together * p.threads() / 32 / losses.warps);
-    return together * clocks_of_block / (occupied * gpu.clock_hertz);
+    double const clocks = together * clocks_of_block / occupied, latency = steps * losses.step_latency;
+    return (std::max(clocks, latency) + losses.latency_not_hidden * std::min(clocks, latency)) /
+           gpu.clock_hertz;
   };
   // With stream-K all blocks finish at the same time, up to one step.
   bool const streams = p.partition == Partition::stream_k;
@@ -273,7 +301,8 @@ double predict_seconds(GemmRecipe const& recipe, CanonicalGemm const& problem, G
   double const share = is_short ? share_of_memory / 2 : share_of_memory;
   double const bytes = std::max(once / (share * gpu.memory_bytes_per_second), through_l2 / l2_rate);
   double const fill = latency_seconds * (1 + whole_waves * 0.2);
-  return losses.caution * (losses.launch_seconds + fill + std::max(multiply, bytes) + partials + combine);
+  return losses.caution * (losses.launch_seconds + fill + std::max(multiply, bytes) +
+                           losses.memory_not_hidden * std::min(multiply, bytes) + partials + combine);
 }
 
 double least_seconds_of_parts(GemmRecipe const& recipe, CanonicalGemm const& problem, Gpu const& gpu,

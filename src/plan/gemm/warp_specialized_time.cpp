@@ -48,6 +48,7 @@ struct Fit {
   // Memory: the bytes in flight that reach the full rate, as a latency, and the share of that rate that is
   // reached (H100); the share for results.
   double latency_seconds = 1.2e-6, share_of_loads = 0.92, share_of_stores = 0.67;
+  double multiprocessor_rate = 36e9;  // of the loads of one multiprocessor (H200, docs/decisions/0040)
   double shared_less = 0.07;  // of the operands of streamed tiles, which blocks load separately (H100)
   double bytes_in_l2 = 16e6;  // partial sums that fit in the L2 cache
 
@@ -196,8 +197,12 @@ class Prediction {
         recipe_.splits > 1
             ? std::max(0.0, blocks_ / p_.cluster_k * block_ * size_of(recipe_.sum) - fit.bytes_in_l2)
             : 0;
-    return (volume_.operand_bytes + parts + shared_less) /
-           (fit.share_of_loads * drawn * gpu_.memory_bytes_per_second);
+    double const rate = fit.share_of_loads * drawn * gpu_.memory_bytes_per_second;
+    // Few blocks, as in the last round, do not draw the memory's full rate.
+    double const last = streams_ ? 0 : blocks_ - std::floor(share_) * all_resident_, part = last / blocks_;
+    double const rate_of_last = std::min(rate, std::min(last, multiprocessors_) * fit.multiprocessor_rate);
+    return (volume_.operand_bytes + parts + shared_less) *
+           ((1 - part) / rate + (last > 0 ? part / rate_of_last : 0));
   }
   // The bytes that a block has in flight: of all stages, of half of them if threads load an operand, or four
   // runs per thread with shifted copies.
