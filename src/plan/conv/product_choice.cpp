@@ -212,11 +212,14 @@ class Search {
   }
 
   // The slowdown of single-element loads where multiplying is fast. Measured on an H200: 2.4 to 3.6 times the
-  // prediction for 16-bit types with multiply-adds, 1.6 to 4.6 times for tf32 on tensor cores.
+  // prediction for 16-bit types with multiply-adds, 1.6 to 4.6 times for tf32 on tensor cores, and 1.1 to 1.7
+  // times for f32, in 64 convolutions of ResNet-50.
   static double elements_factor(GemmRecipe const& product, ConvolutionForm const& form) {
     int const size = size_of(form.a.type), run = std::min(product.a.width, product.b.width) * size;
     bool const halves = product.policy.multiply == Multiply::fma && size == 2 && run < 4;
-    return halves || (form.a.type == DataType::tf32 && run == 4) ? 3 : 1;
+    if (halves || (form.a.type == DataType::tf32 && run == 4)) return 3;
+    bool const is_f32 = product.policy.multiply == Multiply::fma && form.a.type == DataType::f32;
+    return is_f32 && form.image().access.width == 1 ? 1.25 : 1;
   }
 
   // With 1x1 filters, runs of an image are predicted as fast as those of a matrix, but their positions are
@@ -228,12 +231,13 @@ class Search {
   }
 
   // Windows of 16-bit types by mma.sync. On an H200, forward from 32 channels of 160x160 to 64 with stride 2
-  // took 45.7 us (predicted 26), the data gradient from 32 filters of 56x56 82 us (56).
+  // took 45.7 us (predicted 26), the data gradient from 32 filters of 56x56 82 us (56), and filter gradients
+  // of the suites 1.2 to 1.7 times their prediction.
   double windows_factor(GemmRecipe const& product, ConvolutionForm const& form) const {
-    bool const runs = form.image().windowed && form.image().access.width > 1;
-    bool const measured = runs && size_of(form.a.type) == 2 && product.policy.multiply == Multiply::mma &&
+    bool const measured = size_of(form.a.type) == 2 && product.policy.multiply == Multiply::mma &&
                           wgmma_device_violation(device_.gpu).empty();
-    return measured && problem_.direction != ConvolutionDirection::filter ? 1.5 : 1;
+    if (measured && problem_.direction == ConvolutionDirection::filter) return 1.35;
+    return measured && form.image().windowed && form.image().access.width > 1 ? 1.5 : 1;
   }
 
   bool may_run_together() const {

@@ -199,7 +199,10 @@ class WindowSearch {
     // Turns gain nothing here: on an H100, three first layers by tall_turns took the time of tall, 1.14
     // to 1.19 times that of tower (docs/decisions/0040).
     double const turns = p.ping_pong && p.block_n < 128 ? 1.2 : 1;
-    return with_tma(product, tma_seconds(p, volume)) * turns + results;
+    // Gradients of 1x1 filters took 1.1 to 1.9 times the prediction, median 1.4, on an H200.
+    bool const one_tap = problem_.w.extent(2) * problem_.w.extent(3) == 1;
+    double const slower = windows_.filter_gradient && one_tap ? 1.3 : 1;
+    return with_tma(product, tma_seconds(p, volume)) * turns * slower + results;
   }
 
   // The time that TMA needs for the rows that it unrolls. Measured on an H200, in clocks of a multiprocessor
