@@ -68,7 +68,7 @@ void check_files(std::vector<OutputFile> outputs, std::vector<InputFile> const& 
 }
 
 std::vector<InputFile> inputs_of(Common const& common, std::vector<InputFile> others) {
-  others.push_back({"--tuning", common.tuning});
+  if (common.tuning != "none") others.push_back({"--tuning", common.tuning});
   others.push_back({"--device-description", common.device_description});
   return others;
 }

@@ -197,7 +197,9 @@ PlanOptions Common::plan_options() const {
   }
   options.deterministic = deterministic;
   options.batch_invariant = batch_invariant;
-  if (!tuning.empty()) options.tuning = std::make_shared<TuningTable const>(io::read_tuning(tuning));
+  options.built_in_tuning = tuning != "none";
+  if (!tuning.empty() && options.built_in_tuning)
+    options.tuning = std::make_shared<TuningTable const>(io::read_tuning(tuning));
   return options;
 }
 

@@ -98,8 +98,10 @@ SharedOption const machine_options[] = {
      }},
     {"--tuning", "run|verify|bench|explain|compile|replay|generate dcgan", sums_products, "gemm and conv",
      [](Options& options, Common& common) {
-       options.text("--tuning", common.tuning, "FILE",
-                    "measured kernel choices, written by cosmati find and tune; the plan prefers them");
+       options.text(
+           "--tuning", common.tuning, "FILE|none",
+           "measured kernel choices, written by cosmati find and tune, which the plan prefers; none: "
+           "predictions only, without the built-in measurements");
      }},
     {"--cache",
      "run|verify|bench|explain|compile|find|tune|replay|train lenet5|train dcgan|predict lenet5|generate "

@@ -1,12 +1,14 @@
 // Lines of a tuning file that name the fastest of a problem's candidates, as `cosmati find` writes them
 // (docs/decisions/0021-finding.md). Those of `cosmati tune` (src/plan/gemm/tuning.h) hold a policy as well.
 #pragma once
+#include <concepts>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "cosmati/ops/operation.h"
 #include "cosmati/ops/tuning.h"
+#include "src/plan/built_in_tuning.h"
 
 namespace cosmati {
 struct ConvolutionProblem;
@@ -35,8 +37,9 @@ template <class Problem>
 TuningLine const* measured_line(Problem const& problem, Device const& device, PlanOptions const& options) {
   if constexpr (HasMeasuredClass<Problem>) {
     bool const asked = !options.kernel.empty() || !options.policy.empty() || options.batch_invariant;
-    if (options.tuning == nullptr || options.tuning->size() == 0 || asked) return nullptr;
-    return options.tuning->find(measured_class(problem, device.backend), device_name(device));
+    // Built-in lines for products have policies, and are found by their kernels.
+    if (std::same_as<Problem, GemmProblem> && options.tuning == nullptr) return nullptr;
+    return asked ? nullptr : line_of_class(options, measured_class(problem, device.backend), device);
   }
   return nullptr;
 }

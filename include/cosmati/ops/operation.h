@@ -40,8 +40,10 @@ struct PlanOptions {
   // is bit-identical for every batch size (docs/decisions/0028-batch-invariance.md). Measured choices are
   // ignored.
   bool batch_invariant = false;
-  // Measured choices, which take precedence over predictions; null: none.
+  // Measured choices, which take precedence over predictions; null: none. Those that the library contains
+  // follow, if built_in_tuning.
   std::shared_ptr<TuningTable const> tuning = {};
+  bool built_in_tuning = true;
 };
 
 // One line of `cosmati explain`.

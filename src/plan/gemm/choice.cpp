@@ -417,10 +417,8 @@ Offer<GemmProblem> offer_of(MainLoop main_loop, GemmProblem const& problem, Devi
 // Replaces the predicted choice with the measured one, if there is one for this main loop.
 Offer<GemmProblem> with_tuning(Offer<GemmProblem> offer, MainLoop main_loop, GemmProblem const& problem,
                                Device const& device, PlanOptions const& options) {
-  if (options.tuning == nullptr || !options.policy.empty() || options.batch_invariant ||
-      device.backend != Backend::cuda)
-    return offer;
-  TuningLine const* const line = find_line(*options.tuning, problem, device.gpu, options.kernel);
+  if (!options.policy.empty() || options.batch_invariant || device.backend != Backend::cuda) return offer;
+  TuningLine const* const line = find_line(options, problem, device);
   if (line == nullptr || line->kernel != name_of(main_loop)) return offer;
   std::vector<OperandPath> paths(1);
   if (main_loop == MainLoop::warp_specialized)

@@ -8,6 +8,7 @@
 #include <map>
 
 #include "cosmati/ops/error.h"
+#include "src/plan/built_in_tuning.h"
 #include "src/plan/gemm/choice.h"
 #include "src/plan/gemm/policies.h"
 
@@ -118,12 +119,13 @@ std::string gemm_class(GemmProblem const& problem, std::string const& only) {
                      only.empty() ? "" : " only=" + only);
 }
 
-TuningLine const* find_line(TuningTable const& table, GemmProblem const& problem, Gpu const& gpu,
-                            std::string const& asked_for) {
-  if (table.size() == 0) return nullptr;
-  std::string const name = tuning_name(gpu);
-  TuningLine const* line = asked_for.empty() ? nullptr : table.find(gemm_class(problem, asked_for), name);
-  return line != nullptr ? line : table.find(gemm_class(problem, ""), name);
+TuningLine const* find_line(PlanOptions const& options, GemmProblem const& problem, Device const& device) {
+  bool const may_be_built_in =
+      options.built_in_tuning && has_built_in_extents(problem.m(), problem.n(), problem.k(), problem.batch());
+  if (options.tuning == nullptr && !may_be_built_in) return nullptr;
+  TuningLine const* const line =
+      options.kernel.empty() ? nullptr : line_of_class(options, gemm_class(problem, options.kernel), device);
+  return line != nullptr ? line : line_of_class(options, gemm_class(problem, ""), device);
 }
 
 GemmPolicy policy_of(TuningLine const& line) {

@@ -19,8 +19,7 @@ std::string gemm_class(GemmProblem const& problem, std::string const& only);
 
 // Returns the line for this problem: that for the requested kernel, otherwise that for any; null if there is
 // none.
-TuningLine const* find_line(TuningTable const& table, GemmProblem const& problem, Gpu const& gpu,
-                            std::string const& asked_for);
+TuningLine const* find_line(PlanOptions const& options, GemmProblem const& problem, Device const& device);
 
 // The policy of a line. Throws Error(bad_request).
 GemmPolicy policy_of(TuningLine const& line);

@@ -149,6 +149,7 @@ std::vector<TuningCandidate> tuning_candidates(GemmProblem const& problem, Devic
                          line_of(problem, device.gpu, options.kernel, recipe.policy, recipe.splits)));
   };
   add_to(first, own.recipe);
+  named.built_in_tuning = false;  // also measures what would be chosen without a built-in line
   auto const add_policy = [&](Candidate<GemmProblem> const& candidate, PolicyRequest policy) {
     named.policy = std::move(policy);
     Offer<GemmProblem> const offer = offer_of(candidate, problem, device, named);

@@ -1,0 +1,76 @@
+// Searches the lines of a request and the built-in ones.
+#include "src/plan/built_in_tuning.h"
+
+#include <algorithm>
+#include <array>
+#include <set>
+
+#include "src/plan/gemm/tuning.h"
+#include "src/plan/measured_kernel.h"
+
+namespace cosmati::plan {
+
+std::string_view built_in_tuning_text();  // written by cmake/embed_text.cmake
+
+namespace {
+
+constexpr char const* measured_gpu = "NVIDIA H200";
+
+TuningTable const& built_in_tuning() {
+  static TuningTable const table = TuningTable::parse(built_in_tuning_text(), "built-in measurements");
+  return table;
+}
+
+// The class of the same problem in bf16; empty if nothing is in f16.
+std::string in_bf16(std::string problems) {
+  bool found = false;
+  for (std::size_t at = 0; (at = problems.find("=f16/", at)) != std::string::npos; found = true)
+    problems.insert(at + 1, "b");
+  return found ? problems : std::string();
+}
+
+// The larger and the smaller of m and n, since the kernel may exchange them; k; batch.
+using Extents = std::array<Index, 4>;
+Extents extents_of(Index m, Index n, Index k, Index batch) {
+  return {std::max(m, n), std::min(m, n), k, batch};
+}
+
+std::set<Extents> built_in_extents() {
+  std::set<Extents> all;
+  std::string_view text = built_in_tuning_text();
+  auto const number = [](std::string_view line, std::string_view key) {
+    return static_cast<Index>(std::stoll(std::string(line.substr(line.find(key) + key.size()))));
+  };
+  for (; !text.empty(); text.remove_prefix(std::min(text.find('\n') + 1, text.size()))) {
+    std::string_view const line = text.substr(0, text.find('\n'));
+    if (line.starts_with("gemm "))
+      all.insert(
+          extents_of(number(line, " m="), number(line, " n="), number(line, " k="), number(line, " batch=")));
+  }
+  return all;
+}
+
+}  // namespace
+
+bool has_built_in_extents(Index m, Index n, Index k, Index batch) {
+  static std::set<Extents> const all = built_in_extents();
+  return all.contains(extents_of(extent_of_class(m), extent_of_class(n), extent_of_class(k), batch));
+}
+
+TuningLine const* line_of_class(PlanOptions const& options, std::string const& problems,
+                                Device const& device) {
+  if (problems.empty()) return nullptr;
+  if (options.tuning != nullptr && options.tuning->size() > 0)
+    if (TuningLine const* const line = options.tuning->find(problems, device_name(device))) return line;
+  if (!options.built_in_tuning || device.backend != Backend::cuda) return nullptr;
+  Gpu gpu = device.gpu;
+  gpu.name = measured_gpu;
+  std::string const name = tuning_name(gpu);
+  TuningTable const& table = built_in_tuning();
+  TuningLine const* const line = table.find(problems, name);
+  if (line != nullptr) return line;
+  std::string const other = in_bf16(problems);
+  return other.empty() ? nullptr : table.find(other, name);
+}
+
+}  // namespace cosmati::plan

@@ -1,0 +1,20 @@
+// Measured choices that the library contains: src/plan/measured/h200.txt, lines as `cosmati tune` and `find`
+// write them (docs/decisions/0006-tuning.md).
+#pragma once
+#include <string>
+
+#include "cosmati/ops/operation.h"
+#include "cosmati/ops/tuning.h"
+
+namespace cosmati::plan {
+
+// Returns the line for a class of problems: that of options.tuning, else the built-in one unless options
+// exclude those; null if there is none. Built-in lines also apply to GPUs of the same compute capability and
+// number of multiprocessors, and those for bf16 to f16, which takes the same time.
+TuningLine const* line_of_class(PlanOptions const& options, std::string const& problems,
+                                Device const& device);
+
+// Whether there may be a built-in line for a matrix product, by its extents only; faster than its class.
+bool has_built_in_extents(Index m, Index n, Index k, Index batch);
+
+}  // namespace cosmati::plan
