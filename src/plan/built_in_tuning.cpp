@@ -9,9 +9,6 @@
 #include "src/plan/measured_kernel.h"
 
 namespace cosmati::plan {
-
-std::string_view built_in_tuning_text();  // written by cmake/embed_text.cmake
-
 namespace {
 
 constexpr char const* measured_gpu = "NVIDIA H200";

@@ -2,11 +2,15 @@
 // write them (docs/decisions/0006-tuning.md).
 #pragma once
 #include <string>
+#include <string_view>
 
 #include "cosmati/ops/operation.h"
 #include "cosmati/ops/tuning.h"
 
 namespace cosmati::plan {
+
+// The lines as text; written by cmake/embed_text.cmake.
+std::string_view built_in_tuning_text();
 
 // Returns the line for a class of problems: that of options.tuning, else the built-in one unless options
 // exclude those; null if there is none. Built-in lines also apply to GPUs of the same compute capability and

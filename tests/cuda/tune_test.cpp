@@ -103,7 +103,7 @@ TEST_F(Tune, ChoosesTheFastestThatIsRight) {
   TuningResult const result = tune(nullptr);
   EXPECT_EQ(result.chosen.line.policy, three[2].line.policy);
   EXPECT_EQ(result.planned.line.policy, three[0].line.policy);
-  EXPECT_EQ(result.measured, 3);
+  EXPECT_EQ(result.measured.size(), 3);
   EXPECT_NEAR(result.chosen.line.seconds, 12.5e-3, 1e-6);
   EXPECT_NEAR(result.chosen.line.planned_seconds, 22.5e-3, 1e-6);
   EXPECT_NEAR(result.ratio.median, 22.5 / 12.5, 1e-3);
@@ -141,7 +141,7 @@ TEST_F(Tune, ALineThatNoLongerFitsIsNoChoice) {
   TuningLine old = three[1].line;
   old.splits = 4000;
   TuningResult const result = tune(&old);
-  EXPECT_EQ(result.measured, 1) << "the others have no kernel on this device";
+  EXPECT_EQ(result.measured.size(), 1) << "the others have no kernel on this device";
   EXPECT_EQ(result.chosen.line.policy, three[0].line.policy);
 }
 

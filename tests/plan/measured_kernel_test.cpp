@@ -166,5 +166,24 @@ TEST(MeasuredKernel, AProductOnAGpuHasALineWithItsPolicy) {
   EXPECT_EQ(plan.recipe.policy_name, "tuned");
 }
 
+TEST(MeasuredKernel, BuiltInLinesNameKernelsOfConvolutions) {
+  Device device;
+  device.backend = Backend::cuda;
+  device.gpu = describe_gpu("h200");
+  ConvolutionProblem problem;
+  problem.direction = ConvolutionDirection::data;
+  problem.x = describe(DataType::f16, image_layout(TensorFormat::nhwc, 64, 32, 112, 112));
+  problem.y = describe(DataType::f16, image_layout(TensorFormat::nhwc, 64, 16, 112, 112));
+  problem.w = describe(DataType::f16, image_layout(TensorFormat::nhwc, 16, 32, 1, 1));
+  auto const plan = make_plan(problem, device);
+  EXPECT_EQ(plan.kernel, "warp_specialized");
+  EXPECT_NE(entry_of(plan, plan.kernel).note.find("measured, built-in measurements, line "),
+            std::string::npos)
+      << entry_of(plan, plan.kernel).note;
+  PlanOptions predicted;
+  predicted.built_in_tuning = false;
+  EXPECT_NE(make_plan(problem, device, predicted).kernel, plan.kernel);
+}
+
 }  // namespace
 }  // namespace cosmati

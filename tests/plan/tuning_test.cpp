@@ -4,8 +4,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstdio>
 #include <functional>
 
+#include "src/plan/built_in_tuning.h"
 #include "src/plan/gemm/policies.h"
 #include "src/plan/gemm/tuning.h"
 #include "src/plan/gemm/tuning_candidates.h"
@@ -281,6 +284,75 @@ TEST(Tuning, CandidatesAreThePlansOwnAndWhatIsNearIt) {
       plan::tuning_candidates(product(DataType::e4m3, DataType::bf16, 4096, 4096, 4096, "tn"), device, {});
   ASSERT_FALSE(of_fp8.empty());
   EXPECT_EQ(of_fp8.front().line.kernel, "warp_specialized");
+}
+
+// The problem that a built-in line for a product was measured on; the classes are those of TN and NN.
+GemmProblem measured_problem(TuningLine const& line, DataType type) {
+  Index m = 0, n = 0, k = 0, batch = 0;
+  EXPECT_EQ(std::sscanf(line.measured.c_str(), "%lldx%lldx%lldx%lld", &m, &n, &k, &batch), 4);
+  bool const along_k = line.problems.find(" b=bf16/k") != std::string::npos ||
+                       line.problems.find(" b=f32/k") != std::string::npos;
+  GemmProblem problem = product(type, type, m, n, k, along_k ? "tn" : "nn");
+  if (batch > 1)
+    for (TensorDescription* const operand : {&problem.a, &problem.b, &problem.d})
+      operand->layout.shape[0] = batch;
+  return problem;
+}
+
+TEST(Tuning, PlansGoByEveryBuiltInLineForAProduct) {
+  std::string_view text = plan::built_in_tuning_text();
+  int lines = 0;
+  for (; !text.empty(); text.remove_prefix(std::min(text.find('\n') + 1, text.size()))) {
+    std::string const words(text.substr(0, text.find('\n')));
+    if (!words.starts_with("gemm ")) continue;
+    ++lines;
+    TuningTable const table = TuningTable::parse(words, "h200.txt");
+    bool const is_f32 = words.starts_with("gemm a=f32");
+    auto const problem_in = [&](DataType type) {
+      TuningLine line;
+      line.problems = words.substr(0, words.find(" gpu="));
+      line.measured = words.substr(words.find(" measured=") + 10);
+      return measured_problem(line, type);
+    };
+    auto const problem = problem_in(is_f32 ? DataType::f32 : DataType::bf16);
+    TuningLine const* const line =
+        table.find(plan::gemm_class(problem, ""), tuning_name(gpu_device("h200").gpu));
+    ASSERT_NE(line, nullptr) << words;
+    auto const follows = [&](Plan<GemmProblem> const& plan) {
+      return plan.kernel == line->kernel && plan::text_of(plan.recipe.policy) == line->policy &&
+             plan.recipe.splits == line->splits;
+    };
+    EXPECT_TRUE(follows(make_plan(problem, gpu_device("h200")))) << words;
+    EXPECT_TRUE(follows(make_plan(problem, gpu_device("h100")))) << "on a similar GPU: " << words;
+    if (!is_f32) {
+      EXPECT_TRUE(follows(make_plan(problem_in(DataType::f16), gpu_device("h200")))) << words;
+    }
+    PlanOptions predicted;
+    predicted.built_in_tuning = false;
+    EXPECT_FALSE(follows(make_plan(problem, gpu_device("h200"), predicted)))
+        << "the prediction chooses the same, so the line is not needed: " << words;
+  }
+  EXPECT_GT(lines, 50);
+}
+
+TEST(Tuning, OtherGpusLimitsAndOwnLinesComeBeforeBuiltInLines) {
+  auto const problem = product(DataType::bf16, DataType::bf16, 32, 12288, 4096, "tn");
+  auto const is_built_in = [&](Device const& device, PlanOptions const& options) {
+    auto const plan = make_plan(problem, device, options);
+    return entry_of(plan, plan.kernel).note.find("built-in measurements") != std::string::npos;
+  };
+  EXPECT_TRUE(is_built_in(gpu_device("h200"), {}));
+  EXPECT_FALSE(is_built_in(gpu_device("a100"), {}));
+  PlanOptions options;
+  options.batch_invariant = true;
+  EXPECT_FALSE(is_built_in(gpu_device("h200"), options));
+  options = {};
+  options.policy = "large";
+  EXPECT_FALSE(is_built_in(gpu_device("h200"), options));
+  options = with(to_string(line_for(problem)));
+  EXPECT_FALSE(is_built_in(gpu_device("h200"), options));
+  EXPECT_EQ(make_plan(problem, gpu_device("h200"), options).kernel, "multistage");
+  EXPECT_TRUE(is_built_in(gpu_device("h200"), with("# no line\n")));
 }
 
 }  // namespace
