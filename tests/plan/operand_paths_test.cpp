@@ -116,11 +116,20 @@ TEST(OperandPaths, FewRowsAreExchanged) {
   EXPECT_TRUE(has(main_text(of_one), "TensorDestination<bf16, Along::mn>")) << main_text(of_one);
 
   GemmProblem rows = product(DataType::bf16, DataType::bf16, 16, 22016, 4096, "tn");
-  EXPECT_EQ(plan::operand_paths(rows).size(), 1u);  // d is column-major: its few rows are columns already
+  EXPECT_EQ(plan::operand_paths(rows).size(), 2u);  // d is column-major: its few rows are columns already
   rows.d.layout = row_major({1, 16, 22016});
   Plan<GemmProblem> const of_rows = plan_of(rows);
   EXPECT_TRUE(of_rows.recipe.swapped);
   EXPECT_TRUE(has(main_text(of_rows), "TensorDestination<bf16, Along::mn>")) << main_text(of_rows);
+
+  // 96 tiles of 64 of the 6144 columns leave multiprocessors idle; 64 of 96 columns, by two blocks each, do
+  // not.
+  PlanOptions predicted;
+  predicted.built_in_tuning = false;
+  auto const wide = make_plan(product(DataType::bf16, DataType::bf16, 64, 6144, 4096, "tn"),
+                              testing::gpu_device("h200"), predicted);
+  EXPECT_FALSE(wide.recipe.swapped);
+  EXPECT_EQ(wide.recipe.policy_name, "64x96_pair");
 
   GemmProblem odd = one;  // TMA does not store rows that end within 16 bytes
   odd.b = testing::matrix(DataType::bf16, 4096, 22015, 'n');

@@ -232,7 +232,10 @@ void search_policies(BestOffer<GemmProblem>& best, PolicySearch const& search) {
     recipe.repack_a = search.passes->repack_a;
     recipe.repack_b = search.passes->repack_b;
   }
+  bool const may_skip = search.multiply == Multiply::wgmma && any_policy && !search.emulated() &&
+                        !search.invariant() && search.group == nullptr;
   for (NamedPolicy const& named : policies) {
+    if (may_skip && is_half_empty(named.policy, search.form)) continue;
     recipe.policy_name = named.name;
     recipe.policy = named.policy;
     recipe.policy.promotes = search.form.of_pieces && search.multiply == Multiply::wgmma;

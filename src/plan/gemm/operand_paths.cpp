@@ -47,16 +47,17 @@ std::vector<OperandPath> operand_paths(GemmProblem const& problem, std::optional
   for (bool const swapped : {own, !own}) {
     CanonicalGemm const form = canonical(problem, swapped);
     // A tile has at least 64 rows but may have fewer columns, so exchanging m and n wastes less of it if D
-    // has few rows. The other way, tiles of 96, 160 or 192 columns may divide the larger extent among all
+    // has few rows. The other way, tiles of 96 or 160 columns may divide the larger extent among all
     // multiprocessors where 64, 128 or 192 rows do not.
     constexpr Index few = 64;
-    bool const has_few = !side && std::min(form.m, form.n) <= few && form.m != form.n && form.batch == 1;
-    bool const has_few_rows = !side && form.n <= few && form.m > form.n;
+    bool const has_few_rows = form.n <= few && form.m > form.n;
+    bool const is_wide = form.m <= few && form.n > form.m && form.batch == 1;
+    bool const gains = !side && (has_few_rows || is_wide);
     bool const registers = size_of(form.a.type) == 4 && access_of(form.a).along == Along::mn;
     for (Choice const& a : choices_of(form.a, form.m, form, true))
       for (Choice const& b : choices_of(form.b, form.n, form, false)) {
         bool const by_registers = registers && a.pass.bytes == 0;
-        if (swapped != own && !by_registers && !has_few_rows && !has_few) continue;  // no new path
+        if (swapped != own && !by_registers && !gains) continue;  // no new path
         OperandPath path{form, {}, swapped != own};
         path.form.a.by_threads = a.by_threads;
         path.form.b.by_threads = b.by_threads;

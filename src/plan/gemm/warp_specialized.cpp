@@ -237,6 +237,12 @@ std::string warpgroup_policy_violation(GemmPolicy const& p, int element_bytes, D
   return {};
 }
 
+bool is_half_empty(GemmPolicy const& p, CanonicalGemm const& form) {
+  bool const rows = p.block_m > 64 && form.m <= p.block_m / 2,
+             columns = p.block_n > 32 && form.n <= p.block_n / 2;
+  return (rows || columns) && form.k > p.block_k;
+}
+
 void shorten_steps(GemmPolicy& policy, CanonicalGemm const& form) {
   if (size_of(form.a.type) != 2 || form.a.by_threads || form.b.by_threads) return;
   while (policy.block_k > 16 && form.k * 2 <= policy.block_k) policy.block_k /= 2;

@@ -42,6 +42,10 @@ std::vector<NamedPolicy> window_policies(int element_bytes, bool one_tap = false
 std::string warpgroup_policy_violation(GemmPolicy const& policy, int element_bytes,
                                        DataType sum = DataType::f32);
 
+// At least half of each tile lies beyond the edge of D; a smaller tile does the same. Not for a sum of one
+// step, which stores bind.
+bool is_half_empty(GemmPolicy const& policy, CanonicalGemm const& form);
+
 // Makes the steps shallower if k is shorter: TMA is slow to fill what is missing with zeros.
 void shorten_steps(GemmPolicy& policy, CanonicalGemm const& form);
 
