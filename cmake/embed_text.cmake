@@ -1,4 +1,4 @@
-# The measured choices that the library contains, as a string (src/plan/built_in_tuning.h).
+# The measured choices that the library contains, as strings (src/plan/built_in_tuning.h).
 #
 # Included by the build, it adds the generated source to the library `cosmati`; run as a script
 # (cmake -DTEXT_INPUT=FILE -DTEXT_OUTPUT=FILE -P embed_text.cmake) it writes that source.
@@ -13,14 +13,22 @@ if(NOT CMAKE_SCRIPT_MODE_FILE)
   return()
 endif()
 
-file(READ "${TEXT_INPUT}" text)
+file(STRINGS "${TEXT_INPUT}" lines)
+set(table "")
+foreach(line IN LISTS lines)
+  string(APPEND table "    R\"COSMATI(${line})COSMATI\",\n")
+endforeach()
 file(WRITE "${TEXT_OUTPUT}"
 "// Made by cmake/embed_text.cmake.
-#include <string_view>
+#include \"src/plan/built_in_tuning.h\"
 
 namespace cosmati::plan {
+namespace {
+constexpr std::string_view lines[] = {
+${table}};
+}  // namespace
 
-std::string_view built_in_tuning_text() { return R\"COSMATI(${text})COSMATI\"; }
+std::span<std::string_view const> built_in_tuning_lines() { return lines; }
 
 }  // namespace cosmati::plan
 ")

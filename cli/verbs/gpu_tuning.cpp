@@ -211,9 +211,9 @@ class GpuTuning {
     if (!as_graphs_)
       for (Trial* const one : finalists) one->call.forget_graph();
     result.as_graphs = as_graphs_;
-    double const seconds =
-        std::min(rules_.slice_seconds, (1 - share_of_exploration) * rules_.budget_seconds /
-                                           static_cast<double>(rules_.slices * finalists.size()));
+    double const seconds = std::min(rules_.slice_seconds, (1 - share_of_exploration) * rules_.budget_seconds /
+                                                              (static_cast<double>(rules_.slices) *
+                                                               static_cast<double>(finalists.size())));
     for (long long slice = 0; slice < rules_.slices; ++slice)
       for (std::size_t i = 0; i < finalists.size(); ++i) {
         // Rotates the order, so that every choice is measured in every position.

@@ -14,7 +14,11 @@ namespace {
 constexpr char const* measured_gpu = "NVIDIA H200";
 
 TuningTable const& built_in_tuning() {
-  static TuningTable const table = TuningTable::parse(built_in_tuning_text(), "built-in measurements");
+  static TuningTable const table = [] {
+    std::string text;
+    for (std::string_view const line : built_in_tuning_lines()) text.append(line) += '\n';
+    return TuningTable::parse(text, "built-in measurements");
+  }();
   return table;
 }
 
@@ -34,16 +38,13 @@ Extents extents_of(Index m, Index n, Index k, Index batch) {
 
 std::set<Extents> built_in_extents() {
   std::set<Extents> all;
-  std::string_view text = built_in_tuning_text();
   auto const number = [](std::string_view line, std::string_view key) {
     return static_cast<Index>(std::stoll(std::string(line.substr(line.find(key) + key.size()))));
   };
-  for (; !text.empty(); text.remove_prefix(std::min(text.find('\n') + 1, text.size()))) {
-    std::string_view const line = text.substr(0, text.find('\n'));
+  for (std::string_view const line : built_in_tuning_lines())
     if (line.starts_with("gemm "))
       all.insert(
           extents_of(number(line, " m="), number(line, " n="), number(line, " k="), number(line, " batch=")));
-  }
   return all;
 }
 

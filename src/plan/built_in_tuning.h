@@ -1,6 +1,7 @@
 // Measured choices that the library contains: src/plan/measured/h200.txt, lines as `cosmati tune` and `find`
 // write them (docs/decisions/0006-tuning.md).
 #pragma once
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -9,8 +10,8 @@
 
 namespace cosmati::plan {
 
-// The lines as text; written by cmake/embed_text.cmake.
-std::string_view built_in_tuning_text();
+// The lines of that file; written by cmake/embed_text.cmake.
+std::span<std::string_view const> built_in_tuning_lines();
 
 // Returns the line for a class of problems: that of options.tuning, else the built-in one unless options
 // exclude those; null if there is none. Built-in lines also apply to GPUs of the same compute capability and

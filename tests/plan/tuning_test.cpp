@@ -300,10 +300,9 @@ GemmProblem measured_problem(TuningLine const& line, DataType type) {
 }
 
 TEST(Tuning, PlansGoByEveryBuiltInLineForAProduct) {
-  std::string_view text = plan::built_in_tuning_text();
   int lines = 0;
-  for (; !text.empty(); text.remove_prefix(std::min(text.find('\n') + 1, text.size()))) {
-    std::string const words(text.substr(0, text.find('\n')));
+  for (std::string_view const built_in : plan::built_in_tuning_lines()) {
+    std::string const words(built_in);
     if (!words.starts_with("gemm ")) continue;
     ++lines;
     TuningTable const table = TuningTable::parse(words, "h200.txt");
