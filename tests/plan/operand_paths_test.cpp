@@ -116,7 +116,8 @@ TEST(OperandPaths, FewRowsAreExchanged) {
   EXPECT_TRUE(has(main_text(of_one), "TensorDestination<bf16, Along::mn>")) << main_text(of_one);
 
   GemmProblem rows = product(DataType::bf16, DataType::bf16, 16, 22016, 4096, "tn");
-  EXPECT_EQ(plan::operand_paths(rows).size(), 2u);  // d is column-major: its few rows are columns already
+  EXPECT_EQ(plan::operand_paths(rows).size(),
+            2u);  // few rows of a column-major d are columns: also exchanged
   rows.d.layout = row_major({1, 16, 22016});
   Plan<GemmProblem> const of_rows = plan_of(rows);
   EXPECT_TRUE(of_rows.recipe.swapped);

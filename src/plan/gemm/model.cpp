@@ -69,7 +69,7 @@ struct Losses {
   double wait, reads, warps, launch_seconds;
   double narrow_copy;  // clocks of a copy of less than 16 bytes
   double caution;      // factor of the prediction
-  // Of multiply-adds: the rate with cp.async relative to loads through registers; issue slots of a 16-byte
+  // Multiply-adds: the rate with cp.async relative to loads through registers; issue slots of a 16-byte
   // load from shared memory; clocks until a step's loads arrive, while the steps before are multiplied; and
   // the share of the shorter of two times that is not hidden by the longer: of multiplying and of that
   // latency, and of multiplying and of memory traffic.
