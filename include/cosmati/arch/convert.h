@@ -59,6 +59,24 @@ struct Narrow<f16> {
   }
 };
 template <>
+struct Narrow<tf32> {  // NaN becomes the pattern that core/number.h gives it
+  COSMATI_DEVICE static tf32 of(float value) {
+    tf32 result;
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+    unsigned bits;
+    asm("cvt.rn.tf32.f32 %0, %1;" : "=r"(bits) : "f"(value));
+#else
+    unsigned bits = __float_as_uint(value);
+    if ((~bits & 0x7f800000u) != 0)
+      bits = (bits + 0xfffu + (bits >> 13 & 1u)) & ~0x1fffu;
+    else if ((bits & 0x7fffffu) != 0)
+      bits = (bits & 0x80000000u) | 0x7fc00000u;
+#endif
+    result.value = __uint_as_float(bits);
+    return result;
+  }
+};
+template <>
 struct Narrow<s32> {
   COSMATI_DEVICE static s32 of(float value) { return __float2int_rn(value); }
 };

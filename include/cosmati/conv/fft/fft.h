@@ -5,9 +5,9 @@
 // fft_threads; dynamic shared memory: the traits' SharedStorage.
 #pragma once
 #include "cosmati/arch/arithmetic.h"
+#include "cosmati/arch/convert.h"
 #include "cosmati/conv/conv_destination.h"
 #include "cosmati/conv/fft/fft_planes.h"
-#include "cosmati/conv/tf32_rounding.h"
 #include "cosmati/gemm/epilogue.h"
 
 namespace cosmati {
@@ -22,14 +22,6 @@ struct FftFactorTraits {
   using SharedStorage = FftTransposed<Vector<Real, 2>>;
   static_assert(sizeof(SharedStorage) <= fft_shared_bytes(sizeof(Real), 2));
 };
-
-template <class Real, class Factor>
-COSMATI_DEVICE Factor fft_rounded(Real value) {
-  if constexpr (is_same<Real, Factor>)
-    return value;
-  else
-    return rounded_to<Factor>(value);
-}
 
 template <class Traits>
 COSMATI_KERNEL(fft_threads, 4)
@@ -55,15 +47,14 @@ fft_factor_kernel(COSMATI_PARAMETER FftMatrixParameters params) {
     if (!exists(plane, frequency)) return;
     FftPlane const at = fft_plane(chunk, plane);
     Complex const value = shared.value[lane][line];
-    Factor const real = fft_rounded<typename Traits::Real, Factor>(value[0]),
-                 imaginary = fft_rounded<typename Traits::Real, Factor>(value[1]);
+    Factor const real = arch::number_cast<Factor>(value[0]), imaginary = arch::number_cast<Factor>(value[1]);
     Factor* const to = arch::as_global(static_cast<Factor*>(params.data)) +
                        (Index{frequency} * params.groups + at.group) * params.matrix_pitch +
                        at.outer * (Traits::twice ? 2 : 1) * params.pitch + 2 * at.depth;
     arch::store_global(to, Vector<Factor, 2>{{real, imaginary}});
     if constexpr (Traits::twice) {
       auto const negative = [](Factor number) {
-        return fft_rounded<typename Traits::Real, Factor>(-static_cast<typename Traits::Real>(number));
+        return arch::number_cast<Factor>(-static_cast<typename Traits::Real>(number));
       };
       arch::store_global(to + params.pitch, Traits::doubled == FftDoubled::image
                                                 ? Vector<Factor, 2>{{imaginary, negative(real)}}

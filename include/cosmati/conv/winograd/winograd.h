@@ -5,7 +5,6 @@
 #include "cosmati/arch/convert.h"
 #include "cosmati/arch/thread.h"
 #include "cosmati/conv/conv_destination.h"
-#include "cosmati/conv/tf32_rounding.h"
 #include "cosmati/conv/winograd/winograd_arguments.h"
 #include "cosmati/conv/winograd/winograd_matrices.h"
 #include "cosmati/conv/winograd/winograd_policy.h"
@@ -33,7 +32,7 @@ struct WinogradElements {
   COSMATI_DEVICE static void store(void* data, DataType, Index at, float const (&from)[width]) {
     Vector<Element, width> run;
     COSMATI_UNROLL
-    for (int i = 0; i < width; ++i) run[i] = rounded_to<Element>(from[i]);
+    for (int i = 0; i < width; ++i) run[i] = arch::number_cast<Element>(from[i]);
     arch::store_global(arch::as_global(static_cast<Element*>(data)) + at, run);
   }
 };
