@@ -13,7 +13,11 @@ ConvolutionDraws const* draws_for(std::string const& kernel) {
   static std::vector<ConvolutionDraws> const all = {
       {.kernel = "gemm", .taps = one, .strides = one},
       {.kernel = "bias_gradient", .directions = {"bias"}},
-      {.kernel = "winograd", .directions = gradients_too, .taps = {3}, .strides = one, .dilations = one},
+      {.kernel = "winograd",
+       .directions = gradients_too,
+       .taps = {2, 3, 5},
+       .strides = one,
+       .dilations = one},
       {.kernel = "chwn16",
        .directions = gradients_too,
        .layouts = {"chwn"},

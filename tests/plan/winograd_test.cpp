@@ -85,6 +85,22 @@ TEST(Winograd, SmallTilesAreExactInEveryLayout) {
                      "tile=2");
 }
 
+// Filters of other sizes are divided into parts, of 3x3 taps and fewer; with an odd number of channels,
+// vectors of channels of adjacent parts would overlap.
+TEST(Winograd, PartsOfFiltersAreAdded) {
+  struct Taps {
+    Index rows, columns;
+  };
+  for (Taps const taps : {Taps{2, 3}, Taps{2, 2}, Taps{4, 3}, Taps{5, 5}, Taps{3, 7}})
+    for (Index const channels : {5, 8})
+      for (ConvolutionDirection const direction : both)
+        for (TensorFormat const format : formats) {
+          Geometry g = ragged();
+          g.c = channels, g.r = taps.rows, g.s = taps.columns;
+          expect_right(problem_of(direction, DataType::f32, DataType::f32, format, g), "winograd", "tile=2");
+        }
+}
+
 TEST(Winograd, TypesAndMixedLayouts) {
   for (DataType const type : {DataType::f16, DataType::bf16, DataType::tf32})
     expect_right(problem_of(ConvolutionDirection::forward, type, DataType::f32, TensorFormat::nhwc, padded()),
@@ -204,6 +220,18 @@ TEST(Winograd, TheErrorIsWhatThePlanExpects) {
         EXPECT_LT(found.of_bound, 1) << name_of(type) << " tile " << tile;
         EXPECT_GT(found.of_bound, 0.02) << name_of(type) << " tile " << tile;
       }
+  Geometry larger = g;
+  larger.r = 5, larger.s = 2;  // parts of 3x2 and of 2x2 taps
+  for (int const tile : {2, 4}) {
+    double const expected = plan::winograd_error(tile, DataType::f32, larger.c, larger.r, larger.s);
+    Deviation const found = deviation(
+        problem_of(ConvolutionDirection::forward, DataType::f32, DataType::f32, TensorFormat::nhwc, larger),
+        tile);
+    EXPECT_GT(found.of_results, 0.6 * expected) << "5x2 taps, tile " << tile;
+    EXPECT_LT(found.of_results, 1.4 * expected) << "5x2 taps, tile " << tile;
+    EXPECT_LT(found.of_bound, 1) << "5x2 taps, tile " << tile;
+    EXPECT_GT(found.of_bound, 0.02) << "5x2 taps, tile " << tile;
+  }
   for (int const tile : {2, 4}) {
     double const expected = plan::winograd_filter_error(tile, tile == 2 ? 7 * 6 : 4 * 3);
     Deviation const found = deviation(
@@ -274,11 +302,11 @@ TEST(Winograd, RefusalsSayWhatIsInTheWay) {
         .refusal;
   };
   Geometry strided, grouped, dilated, larger;
-  strided.stride[1] = 2, grouped.groups = 2, dilated.dilation[0] = 2, larger.s = 5;
+  strided.stride[1] = 2, grouped.groups = 2, dilated.dilation[0] = 2, larger.s = 10, larger.w = 12;
   EXPECT_NE(refusal(strided).find("stride 2"), std::string::npos);
   EXPECT_NE(refusal(grouped).find("2 groups"), std::string::npos);
   EXPECT_NE(refusal(dilated).find("dilation 2"), std::string::npos);
-  EXPECT_NE(refusal(larger).find("3x5 taps"), std::string::npos);
+  EXPECT_NE(refusal(larger).find("3x10 taps"), std::string::npos);
   EXPECT_NE(refusal({}, DataType::f64).find("f64"), std::string::npos);
   EXPECT_NE(refusal({}, DataType::f32, 1000).find("at most 1000"), std::string::npos);
 }

@@ -61,11 +61,11 @@ COSMATI_DEVICE void add_product(float factor, float const (&value)[width], float
   for (int i = 0; i < width; ++i) sum[i] = arch::multiply_add(factor, value[i], sum[i]);
 }
 
-// Transforms filters: G g G^T. The grid of all these kernels is ceil(blocks_of_line * lines / (other
-// threads)), their block winograd_threads.
+// Transforms a part of the filters: G g G^T. The grid of all these kernels is ceil(blocks_of_line * lines /
+// (other threads)), their block winograd_threads.
 template <WinogradFilterPolicy policy, class From_, class To_>
 struct WinogradFilterTraits {
-  static constexpr int tile = policy.tile;
+  static constexpr int tile = policy.tile, rows = policy.rows, columns = policy.columns;
   using From = From_;
   using To = To_;
 };
@@ -73,14 +73,15 @@ template <class Traits>
 COSMATI_KERNEL(winograd_threads, 4)
 winograd_filter_kernel(COSMATI_PARAMETER WinogradFilterParameters params) {
   using Matrices = WinogradMatrices<Traits::tile>;
-  constexpr int size = Matrices::size, taps = Matrices::taps;
+  constexpr int size = Matrices::size, rows = Traits::rows, columns = Traits::columns;
+  static_assert(rows <= Matrices::taps && columns <= Matrices::taps);
   WinogradPlace const at = winograd_place<1>(params.to);
   if (!exists(params.to, at)) return;
   Index const first = at.line * params.line_stride + at.place * params.place_stride;
-  float half[size][taps][1] = {};
+  float half[size][columns][1] = {};
   COSMATI_UNROLL
-  for (int s = 0; s < taps; ++s) COSMATI_UNROLL
-  for (int r = 0; r < taps; ++r) {
+  for (int s = 0; s < columns; ++s) COSMATI_UNROLL
+  for (int r = 0; r < rows; ++r) {
     float tap[1];
     Traits::From::load(params.filter, params.type, first + r * params.row_stride + s * params.column_stride,
                        1, tap);
@@ -93,7 +94,8 @@ winograd_filter_kernel(COSMATI_PARAMETER WinogradFilterParameters params) {
   for (int j = 0; j < size; ++j) {
     float sum[1] = {};
     COSMATI_UNROLL
-    for (int s = 0; s < taps; ++s) add_product(static_cast<float>(Matrices::filter(j, s)), half[i][s], sum);
+    for (int s = 0; s < columns; ++s)
+      add_product(static_cast<float>(Matrices::filter(j, s)), half[i][s], sum);
     Traits::To::store(params.to.data, params.to.type, (i * size + j) * params.to.matrix_pitch + to, sum);
   }
 }

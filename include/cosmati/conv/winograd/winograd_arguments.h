@@ -21,7 +21,7 @@ inline constexpr int winograd_threads = 128;
 
 // Element (line, place) of every matrix comes from the filter of channels (line, place).
 struct WinogradFilterParameters {
-  void const* filter = nullptr;  // tap (0, 0)
+  void const* filter = nullptr;  // the part's first tap
   DataType type = DataType::f32;
   Index row_stride = 0, column_stride = 0;  // elements between taps
   Index line_stride = 0, place_stride = 0;

@@ -8,9 +8,11 @@ namespace cosmati {
 // channel; columns of a tile or single pixels, if n is the pixel.
 enum class WinogradRun : unsigned char { channels, columns, pixel };
 
-// `tile`: rows and columns of results of a tile.
+// `tile`: rows and columns of results of a tile; `rows`, `columns`: taps of the part of the filter, at most 3
+// each; the taps missing of three are zeros.
 struct WinogradFilterPolicy {
   int tile = 2;
+  int rows = 3, columns = 3;
 };
 
 // `channels_last`: lines are tiles and places channels, `channels` per thread, loaded as vectors if

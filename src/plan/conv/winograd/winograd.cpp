@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "cosmati/conv/winograd/winograd_matrices.h"
 #include "src/plan/conv/choice.h"
 #include "src/plan/conv/launch.h"
 
@@ -10,6 +11,8 @@ namespace cosmati::plan {
 namespace {
 
 using Problem = ConvolutionProblem;
+
+constexpr int taps_of_part = WinogradMatrices<2>::taps;
 
 int to_int(Index value) { return static_cast<int>(value); }
 Index parts(Index extent, Index of) { return (extent + of - 1) / of; }
@@ -28,6 +31,17 @@ void turn(WindowAxis& axis, Index& filter_base) {
   axis.tap_step = -axis.tap_step;
   filter_base += axis.filter_stride * (axis.taps - 1);
   axis.filter_stride = -axis.filter_stride;
+}
+
+// The lines or places of a matrix that belong to the channels of one part.
+WinogradMatrix channels_of_part(WinogradMatrix const& all, int part, Index channels, bool channels_last,
+                                int width) {
+  Index const first = part * channels * (channels_last ? 1 : all.pitch) * size_of(all.type);
+  WinogradMatrix made = winograd_matrix(
+      channels_last ? all.lines : channels, channels_last ? channels : all.places, all.pitch, 0, all.type,
+      width, at_offset(static_cast<std::byte*>(all.data), static_cast<std::size_t>(first)));
+  made.matrix_pitch = all.matrix_pitch;
+  return made;
 }
 
 }  // namespace
@@ -88,11 +102,36 @@ Index winograd_blocks(WinogradMatrix const& matrix, int width) {
   return parts(matrix.places, width * lanes) * parts(matrix.lines, others);
 }
 
+int winograd_parts(SlidingForm const& form) {
+  return to_int(parts(form.window.rows.taps, taps_of_part) * parts(form.window.columns.taps, taps_of_part));
+}
+
+WinogradPart winograd_part(SlidingForm const& form, int number) {
+  int const across = to_int(parts(form.window.columns.taps, taps_of_part));
+  WinogradPart part;
+  part.row = number / across * taps_of_part;
+  part.column = number % across * taps_of_part;
+  part.rows = std::min(taps_of_part, form.window.rows.taps - part.row);
+  part.columns = std::min(taps_of_part, form.window.columns.taps - part.column);
+  return part;
+}
+
+WinogradMatrix filter_matrix(SlidingForm const& form, WinogradRecipe const& recipe, std::byte* workspace) {
+  Index const inputs = Index{form.window.inputs} * winograd_parts(form), outputs = form.window.outputs;
+  Index const lines = recipe.filter_inputs_last ? outputs : inputs,
+              places = recipe.filter_inputs_last ? inputs : outputs;
+  return winograd_matrix(lines, places, winograd_pitch(places, recipe.type), lines, recipe.type, 1,
+                         at_offset(workspace, recipe.filter));
+}
+
 WinogradFilterParameters filter_parameters(SlidingForm const& form, WinogradRecipe const& recipe,
-                                           void const* filter, std::byte* workspace) {
-  SlidingArguments const window = sliding_arguments(form, nullptr, filter);
+                                           void const* filter, int part, std::byte* workspace) {
+  WinogradPart const taps = winograd_part(form, part);
+  SlidingForm moved = form;
+  moved.filter_base +=
+      taps.row * form.window.rows.filter_stride + taps.column * form.window.columns.filter_stride;
+  SlidingArguments const window = sliding_arguments(moved, nullptr, filter);
   bool const inputs_last = recipe.filter_inputs_last;
-  Index const inputs = window.inputs, outputs = window.outputs;
   WinogradFilterParameters made;
   made.filter = window.filter;
   made.type = (form.form.image_is_a ? form.form.b : form.form.a).type;
@@ -100,9 +139,7 @@ WinogradFilterParameters filter_parameters(SlidingForm const& form, WinogradReci
   made.column_stride = window.columns.filter_stride;
   made.line_stride = inputs_last ? window.filter_output : window.filter_input;
   made.place_stride = inputs_last ? window.filter_input : window.filter_output;
-  Index const lines = inputs_last ? outputs : inputs, places = inputs_last ? inputs : outputs;
-  made.to = winograd_matrix(lines, places, winograd_pitch(places, recipe.type), lines, recipe.type, 1,
-                            at_offset(workspace, recipe.filter));
+  made.to = channels_of_part(filter_matrix(form, recipe, workspace), part, window.inputs, inputs_last, 1);
   return made;
 }
 
@@ -128,8 +165,16 @@ IndexStrides winograd_tiles(SlidingForm const& form, WinogradRecipe const& recip
           step[2]};
 }
 
+WinogradMatrix image_matrix(SlidingForm const& form, WinogradRecipe const& recipe, Index images,
+                            std::byte* workspace) {
+  return tiles_matrix(form, recipe, images, Index{form.window.inputs} * winograd_parts(form),
+                      recipe.image_channels_last, recipe.type, at_offset(workspace, recipe.image));
+}
+
 WinogradImageParameters image_parameters(SlidingForm const& form, WinogradRecipe const& recipe,
-                                         void const* image, Index first, Index count, std::byte* workspace) {
+                                         void const* image, Index first, Index count, int part,
+                                         std::byte* workspace) {
+  WinogradPart const taps = winograd_part(form, part);
   SlidingForm moved = form;
   moved.image_base += first * form.window.image_stride;
   SlidingArguments const window = sliding_arguments(moved, image, nullptr);
@@ -137,15 +182,16 @@ WinogradImageParameters image_parameters(SlidingForm const& form, WinogradRecipe
   made.image = window.image;
   made.type = form.form.image().type;
   made.tiles = winograd_tiles(form, recipe, count, window.image_stride);
-  made.top = window.rows.origin;
-  made.left = window.columns.origin;
+  made.top = window.rows.origin + taps.row;
+  made.left = window.columns.origin + taps.column;
   made.height = window.rows.size;
   made.width = window.columns.size;
   made.row_stride = window.rows.image_stride;
   made.column_stride = window.columns.image_stride;
   made.channel_stride = window.image_input;
-  made.to = tiles_matrix(form, recipe, count, window.inputs, recipe.image_channels_last, recipe.type,
-                         at_offset(workspace, recipe.image));
+  made.to = channels_of_part(image_matrix(form, recipe, count, workspace), part, window.inputs,
+                             recipe.image_channels_last,
+                             recipe.image_channels_last ? winograd_channels(recipe) : 1);
   return made;
 }
 
@@ -160,10 +206,9 @@ Plan<GemmProblem> winograd_product(Plan<Problem> const& plan) {
   SlidingForm const form = winograd_form(plan.problem);
   Plan<GemmProblem> product;
   GemmProblem& gemm = product.problem;  // sums(tile, k) = image(tile, c) * filter(c, k) for each position
-  gemm.a = winograd_operand(image_parameters(form, recipe, nullptr, 0, recipe.slice, nullptr).to, recipe.tile,
+  gemm.a = winograd_operand(image_matrix(form, recipe, recipe.slice, nullptr), recipe.tile,
                             recipe.image_channels_last);
-  gemm.b = winograd_operand(filter_parameters(form, recipe, nullptr, nullptr).to, recipe.tile,
-                            !recipe.filter_inputs_last);
+  gemm.b = winograd_operand(filter_matrix(form, recipe, nullptr), recipe.tile, !recipe.filter_inputs_last);
   gemm.d = winograd_operand(sums_matrix(form, recipe, recipe.slice, nullptr), recipe.tile,
                             recipe.run == WinogradRun::channels);
   product.device = plan.device;

@@ -21,16 +21,26 @@ std::string winograd_violation(ConvolutionProblem const& problem);
 
 // The expected error (Considered::expected_error) of sums of `terms` products in f32, f64 or integers, and of
 // sums through transforms stored in `type`: with k the factor by which transforms of `tile` amplify an error,
-//   (0.18 k^2 (2 u_type^2 + u^2 (channels / 2 + 12)))^1/2,
+//   (0.18 k^2 (2 u_type^2 + u^2 (terms / 2 + 12)))^1/2,
 // where 0.18 u^2 is the mean square of a rounding's relative error, and u that of f32; only half of the terms
-// of a sum are counted.
+// of a sum are counted. A filter of rows x columns taps has `channels` terms for each of its parts.
 double sums_error(DataType sum, Index terms);
-double winograd_error(int tile, DataType type, Index channels);
+double winograd_error(int tile, DataType type, Index channels, Index rows = 3, Index columns = 3);
 // The same of a filter gradient in f32, whose sums have `tiles` terms.
 double winograd_filter_error(int tile, Index tiles);
 
 // The form of the problem; for a data gradient the filter is reversed.
 SlidingForm winograd_form(ConvolutionProblem const& problem);
+
+// Filters are divided into parts of at most 3x3 taps, each of which is transformed with the windows of the
+// image that it meets. The channels of all parts follow each other in the matrices, so that the products add
+// the parts' sums.
+struct WinogradPart {
+  int row = 0, column = 0;  // its first tap
+  int rows = 3, columns = 3;
+};
+int winograd_parts(SlidingForm const& form);
+WinogradPart winograd_part(SlidingForm const& form, int number);
 
 // The plan of the products, whose recipe is part of the convolution's plan.
 Plan<GemmProblem> winograd_product(Plan<ConvolutionProblem> const& plan);
@@ -39,8 +49,8 @@ Plan<GemmProblem> winograd_product(Plan<ConvolutionProblem> const& plan);
 constexpr int winograd_channels(WinogradRecipe const& recipe) { return 8 / recipe.tile; }
 Index winograd_blocks(WinogradMatrix const& matrix, int width);
 
-// Shared by the offers: the refusal of a shape, empty if the transforms support it; the size of the matrices
-// of all positions; the predicted time of a pass over memory.
+// Shared by the offers: the refusal of strides, dilation or groups, empty if there is none; the size of the
+// matrices of all positions; the predicted time of a pass over memory.
 std::string winograd_shape_violation(ConvolutionProblem const& problem);
 std::size_t winograd_bytes(WinogradMatrix const& matrix, int tile);
 double transform_pass_seconds(double bytes, Gpu const& gpu);
@@ -56,11 +66,16 @@ WinogradMatrix tiles_matrix(SlidingForm const& form, WinogradRecipe const& recip
 // The matrices as an operand (position, rows, columns) of a product; `lines_first` makes lines the rows.
 TensorDescription winograd_operand(WinogradMatrix const& from, int tile, bool lines_first);
 
+// The matrices with the channels of all parts, and parameters of the launch for one part.
+WinogradMatrix filter_matrix(SlidingForm const& form, WinogradRecipe const& recipe, std::byte* workspace);
+WinogradMatrix image_matrix(SlidingForm const& form, WinogradRecipe const& recipe, Index images,
+                            std::byte* workspace);
 WinogradFilterParameters filter_parameters(SlidingForm const& form, WinogradRecipe const& recipe,
-                                           void const* filter, std::byte* workspace);
+                                           void const* filter, int part, std::byte* workspace);
 // Parameters for `count` images starting at `first`.
 WinogradImageParameters image_parameters(SlidingForm const& form, WinogradRecipe const& recipe,
-                                         void const* image, Index first, Index count, std::byte* workspace);
+                                         void const* image, Index first, Index count, int part,
+                                         std::byte* workspace);
 WinogradMatrix sums_matrix(SlidingForm const& form, WinogradRecipe const& recipe, Index images,
                            std::byte* workspace);
 // Returns the tiles of `images` images whose numbers in the digit are `image_stride` apart.

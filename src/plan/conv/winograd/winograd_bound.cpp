@@ -53,8 +53,10 @@ class Bound {
   Tensor of_result() {
     bool const forward = problem_.direction == ConvolutionDirection::forward;
     Tensor bound(DataType::f64, (forward ? problem_.y : problem_.x).shape());
+    for (int part = 0; part < winograd_parts(form_); ++part) parts_.push_back(winograd_part(form_, part));
     for (int k = 0; k < window_.outputs; ++k)
-      for (int c = 0; c < window_.inputs; ++c) filters_.push_back(filter(k, c));
+      for (WinogradPart const& part : parts_)
+        for (int c = 0; c < window_.inputs; ++c) filters_.push_back(filter(k, c, part));
     for (int n = 0; n < window_.images; ++n)
       for (int row = 0; row < window_.rows.outputs; row += tile)
         for (int column = 0; column < window_.columns.outputs; column += tile) of_tile(n, row, column, bound);
@@ -64,13 +66,14 @@ class Bound {
  private:
   double element(void const* data, DataType type, Index offset) const { return load(type, data, offset); }
 
-  Both filter(int k, int c) const {
-    double value[3][3];
-    for (int r = 0; r < 3; ++r)
-      for (int s = 0; s < 3; ++s)
+  Both filter(int k, int c, WinogradPart const& part) const {
+    double value[3][3] = {};
+    for (int r = 0; r < part.rows; ++r)
+      for (int s = 0; s < part.columns; ++s)
         value[r][s] = element(window_.filter, problem_.w.type,
                               k * window_.filter_output + c * window_.filter_input +
-                                  r * window_.rows.filter_stride + s * window_.columns.filter_stride);
+                                  (part.row + r) * window_.rows.filter_stride +
+                                  (part.column + s) * window_.columns.filter_stride);
     return transformed<size>(&Matrices::filter, value);
   }
   Both image(int n, int c, int row, int column) const {
@@ -90,15 +93,15 @@ class Bound {
   void of_tile(int n, int row, int column, Tensor& bound) const {
     constexpr double u = 0x1p-24;
     constexpr std::size_t positions = size * size;
-    std::vector<Both> images;
-    for (int c = 0; c < window_.inputs; ++c) images.push_back(image(n, c, row, column));
-    double const terms = window_.inputs;
+    std::vector<Both> images;  // (parts, inputs)
+    for (WinogradPart const& part : parts_)
+      for (int c = 0; c < window_.inputs; ++c)
+        images.push_back(image(n, c, row + part.row, column + part.column));
+    double const terms = static_cast<double>(images.size());
     for (int k = 0; k < window_.outputs; ++k) {
       double squares[positions] = {}, sums[positions] = {};
-      for (int c = 0; c < window_.inputs; ++c) {
-        Both const &f = filters_[static_cast<std::size_t>(k) * static_cast<std::size_t>(window_.inputs) +
-                                 static_cast<std::size_t>(c)],
-                   &v = images[static_cast<std::size_t>(c)];
+      for (std::size_t term = 0; term < images.size(); ++term) {
+        Both const &f = filters_[static_cast<std::size_t>(k) * images.size() + term], &v = images[term];
         for (std::size_t at = 0; at < positions; ++at) {
           double const product = f.plain[at] * v.plain[at], of_f = f.absolute[at] * v.plain[at],
                        of_v = f.plain[at] * v.absolute[at];
@@ -126,7 +129,8 @@ class Bound {
   SlidingForm form_;
   SlidingArguments window_;
   double kept_;
-  std::vector<Both> filters_;  // (outputs, inputs)
+  std::vector<WinogradPart> parts_;
+  std::vector<Both> filters_;  // (outputs, parts, inputs)
 };
 
 // Accumulates the same sums over all tiles, for each pair of channels.

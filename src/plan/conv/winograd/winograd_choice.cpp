@@ -20,13 +20,14 @@ using Problem = ConvolutionProblem;
 constexpr double mean_square_of_rounding =
     0.18;  // (1 - 1/4) / (6 ln 2), for logarithmically uniform mantissas
 
-// In one dimension, for independent inputs: the variance that an error of the transformed factors causes in
-// the outputs (of a filter gradient: the taps), relative to that of the same relative error in the factors
-// themselves, averaged over a tile.
+// In one dimension of `all` taps, for independent inputs: the variance that an error of the transformed
+// factors causes in the outputs (of a filter gradient: the taps), relative to that of the same relative error
+// in the factors themselves, averaged over a tile.
 template <int tile>
-double amplification(bool of_filter_gradient) {
+double amplification(bool of_filter_gradient, Index all = 3) {
   using Matrices = WinogradMatrices<tile>;
   constexpr int taps = Matrices::taps;
+  double const real_taps = static_cast<double>(all);
   auto const square = [](double value) { return value * value; };
   double sum = 0;
   for (int position = 0; position < Matrices::size; ++position) {
@@ -34,11 +35,13 @@ double amplification(bool of_filter_gradient) {
     for (int i = 0; i < (of_filter_gradient ? taps : tile); ++i)
       output += square(of_filter_gradient ? Matrices::tap(i, position) : Matrices::output(i, position));
     for (int i = 0; i < (of_filter_gradient ? tile : taps); ++i)
-      factor += square(of_filter_gradient ? Matrices::gradient(position, i) : Matrices::filter(position, i));
+      factor += of_filter_gradient ? square(Matrices::gradient(position, i))
+                                   : square(Matrices::filter(position, i)) *
+                                         static_cast<double>((all - i + taps - 1) / taps);
     for (int i = 0; i < Matrices::size; ++i) input += square(Matrices::input(position, i));
     sum += output * factor * input;
   }
-  return sum / (tile * taps);
+  return sum / (tile * real_taps);
 }
 
 // `terms` of each sum of products.
@@ -69,9 +72,11 @@ class Tile {
     own.type = transformed_type(form.image().type, tile);
     SlidingArguments const& window = form_.window;
     auto const distance = [](Index stride) { return stride == 0 ? Index{1} << 62 : std::abs(stride); };
-    own.image_channels_last = distance(window.image_input) <
-                              std::min({distance(window.columns.image_stride),
-                                        distance(window.rows.image_stride), distance(window.image_stride)});
+    bool const parts_are_aligned = winograd_parts(form_) == 1 || window.inputs % winograd_channels(own) == 0;
+    own.image_channels_last =
+        parts_are_aligned && distance(window.image_input) < std::min({distance(window.columns.image_stride),
+                                                                      distance(window.rows.image_stride),
+                                                                      distance(window.image_stride)});
     own.image_together = own.image_channels_last && is_together();
     own.run = form.image_is_a                                          ? WinogradRun::channels
               : window.columns.number == 1 && window.image_number != 1 ? WinogradRun::columns
@@ -120,8 +125,9 @@ class Tile {
   }
 
   double error() const {
-    return winograd_error(std::get<WinogradRecipe>(recipe_.own).tile,
-                          std::get<WinogradRecipe>(recipe_.own).type, form_.window.inputs);
+    WinogradRecipe const& own = std::get<WinogradRecipe>(recipe_.own);
+    return winograd_error(own.tile, own.type, form_.window.inputs, form_.window.rows.taps,
+                          form_.window.columns.taps);
   }
 
  private:
@@ -141,9 +147,8 @@ class Tile {
   std::size_t bytes(std::size_t first = 0) {
     WinogradRecipe& own = std::get<WinogradRecipe>(recipe_.own);
     own.filter = padded_bytes(first);
-    own.image = own.filter + winograd_bytes(filter_parameters(form_, own, nullptr, nullptr).to, own.tile);
-    own.sums =
-        own.image + winograd_bytes(image_parameters(form_, own, nullptr, 0, own.slice, nullptr).to, own.tile);
+    own.image = own.filter + winograd_bytes(filter_matrix(form_, own, nullptr), own.tile);
+    own.sums = own.image + winograd_bytes(image_matrix(form_, own, own.slice, nullptr), own.tile);
     own.end = own.sums + winograd_bytes(sums_matrix(form_, own, own.slice, nullptr), own.tile);
     return own.end;
   }
@@ -153,7 +158,8 @@ class Tile {
     offer.workspace_bytes = bytes(product.workspace_bytes);
     recipe_.product = product.recipe;
     Index const images = form_.window.images, slices = (images + own.slice - 1) / own.slice;
-    recipe_.launches = static_cast<int>(1 + 3 * slices);
+    int const parts = winograd_parts(form_);
+    recipe_.launches = static_cast<int>(parts + (2 + parts) * slices);
     double const transforms = transform_seconds(slices);
     double product_seconds = product.recipe.predicted_seconds;
     for (Considered const& entry : product.considered)
@@ -165,9 +171,10 @@ class Tile {
     offer.expected_error = error();
     offer.recipe = recipe_;
     offer.text = fmt::format(
-        "tiles of {0}x{0}, a NaN spreads to its whole tile, expected error {1:.2g}, transforms {2:.3g} us, {3} "
-        "launches{4}",
-        own.tile, offer.expected_error, transforms * 1e6, recipe_.launches, offer.text);
+        "tiles of {0}x{0}, {5}a NaN spreads to its whole tile, expected error {1:.2g}, transforms {2:.3g} us, "
+        "{3} launches{4}",
+        own.tile, offer.expected_error, transforms * 1e6, recipe_.launches, offer.text,
+        parts == 1 ? "" : fmt::format("filters in {} parts, ", parts));
   }
 
   double transform_seconds(Index slices) const {
@@ -177,13 +184,15 @@ class Tile {
     ConvolutionForm const& form = form_.form;
     double const image = real(window.images) * window.inputs * window.rows.size * window.columns.size *
                          size_of(form.image().type);
-    double const filter =
-        real(window.inputs) * window.outputs * 9 * size_of((form.image_is_a ? form.b : form.a).type);
+    double const filter = real(window.inputs) * window.outputs * window.rows.taps * window.columns.taps *
+                          size_of((form.image_is_a ? form.b : form.a).type);
+    int const parts = winograd_parts(form_);
     double const transformed = real(slices) * real(own.sums - own.image),
                  sums = real(slices) * real(own.end - own.sums);
-    double const launches = real(slices - 1) * 2 * transform_pass_seconds(0, device_.gpu);
+    double const launches =
+        (real(slices - 1) * 2 + real(parts - 1) * real(slices + 1)) * transform_pass_seconds(0, device_.gpu);
     return launches + transform_pass_seconds(filter + real(own.image - own.filter), device_.gpu) +
-           transform_pass_seconds(image + transformed, device_.gpu) +
+           transform_pass_seconds(image * parts + transformed, device_.gpu) +
            transform_pass_seconds(sums + real(form_.result_bytes()), device_.gpu);
   }
 
@@ -200,9 +209,13 @@ double sums_error(DataType sum, Index terms) {
   return unit_roundoff(sum) * std::sqrt(mean_square_of_rounding * static_cast<double>(terms) / 2);
 }
 
-double winograd_error(int tile, DataType type, Index channels) {
+double winograd_error(int tile, DataType type, Index channels, Index rows, Index columns) {
+  auto const of = [&](Index taps) {
+    return tile == 2 ? amplification<2>(false, taps) : amplification<4>(false, taps);
+  };
+  Index const parts = (rows + 2) / 3 * ((columns + 2) / 3);
   // The square root of the variance over two dimensions.
-  return error_of(tile == 2 ? amplification<2>(false) : amplification<4>(false), type, channels);
+  return error_of(std::sqrt(of(rows) * of(columns)), type, parts * channels);
 }
 
 double winograd_filter_error(int tile, Index tiles) {
@@ -220,8 +233,6 @@ double transform_pass_seconds(double bytes, Gpu const& gpu) {
 }
 
 std::string winograd_shape_violation(Problem const& problem) {
-  Index const rows = problem.w.extent(2), columns = problem.w.extent(3);
-  if (rows != 3 || columns != 3) return fmt::format("the filter has {}x{} taps; expected 3x3", rows, columns);
   for (int i = 0; i < 2; ++i)
     if (problem.stride[i] != 1 || problem.dilation[i] != 1)
       return fmt::format("stride {} and dilation {}; both must be 1", problem.stride[i], problem.dilation[i]);
@@ -232,6 +243,9 @@ std::string winograd_shape_violation(Problem const& problem) {
 std::string winograd_violation(Problem const& problem) {
   if (problem.direction != ConvolutionDirection::forward && problem.direction != ConvolutionDirection::data)
     return "supports results and gradients of data and filters";
+  Index const rows = problem.w.extent(2), columns = problem.w.extent(3);
+  if (std::min(rows, columns) < 2 || std::max(rows, columns) > 9)
+    return fmt::format("the filter has {}x{} taps; expected 2x2 to 9x9", rows, columns);
   if (std::string sentence = winograd_shape_violation(problem); !sentence.empty()) return sentence;
   DataType const image = (problem.direction == ConvolutionDirection::forward ? problem.x : problem.y).type;
   if (image != problem.w.type || !computes(image))

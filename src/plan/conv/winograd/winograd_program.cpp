@@ -43,8 +43,10 @@ program::KernelSpec transform(std::string entry, std::string traits, char const*
 }  // namespace
 
 std::string WinogradFilterTraits::print() const {
-  return fmt::format("cosmati::WinogradFilterTraits<cosmati::WinogradFilterPolicy{{.tile = {}}}, {}, {}>",
-                     policy.tile, from, to);
+  return fmt::format(
+      "cosmati::WinogradFilterTraits<cosmati::WinogradFilterPolicy{{.tile = {}, .rows = {}, .columns = {}}}, {}, "
+      "{}>",
+      policy.tile, policy.rows, policy.columns, from, to);
 }
 
 std::string WinogradImageTraits::print() const {
@@ -78,8 +80,16 @@ program::Program winograd_program(Plan<Problem> const& plan) {
   std::string const to = elements(recipe.type);
   int const channels = winograd_channels(recipe), image_width = recipe.image_channels_last ? channels : 1,
             result_width = recipe.run == WinogradRun::channels ? channels : 1;
-  WinogradFilterTraits const of_filter{
-      {.tile = recipe.tile}, elements((form.image_is_a ? form.b : form.a).type), to};
+  int const parts = winograd_parts(shape->form);
+  std::vector<std::size_t> filter_kernels;
+  for (int part = 0; part < parts; ++part) {
+    WinogradPart const taps = winograd_part(shape->form, part);
+    WinogradFilterTraits const of_filter{{.tile = recipe.tile, .rows = taps.rows, .columns = taps.columns},
+                                         elements((form.image_is_a ? form.b : form.a).type),
+                                         to};
+    filter_kernels.push_back(
+        made.add_pass(transform("winograd_filter_kernel", of_filter.print(), "filters transformed", false)));
+  }
   WinogradImageTraits const of_image{
       {.tile = recipe.tile,
        .channels_last = recipe.image_channels_last,
@@ -87,9 +97,7 @@ program::Program winograd_program(Plan<Problem> const& plan) {
        .together = recipe.image_together || (emulated && !recipe.image_channels_last)},
       elements(form.image().type),
       to};
-  std::size_t const filter_kernel = made.add_pass(
-                        transform("winograd_filter_kernel", of_filter.print(), "filters transformed", false)),
-                    image_kernel = made.add_pass(
+  std::size_t const image_kernel = made.add_pass(
                         transform("winograd_image_kernel", of_image.print(), "image transformed", false)),
                     product = made.add_product(winograd_product(plan));
   KernelTypes const types = made.types_of(form);
@@ -102,22 +110,25 @@ program::Program winograd_program(Plan<Problem> const& plan) {
                 .print(),
             "sums transformed", true),
         form);
-    made.launch<WinogradFilterParameters>(
-        filter_kernel, {winograd_blocks(filter_parameters(shape->form, recipe, nullptr, nullptr).to, 1)},
-        [shape, from = made.filter](program::Run const& run, WinogradFilterParameters& parameters) {
-          parameters = filter_parameters(shape->form, shape->recipe, from.of(run), run.workspace);
-        });
+    for (int part = 0; part < parts; ++part)
+      made.launch<WinogradFilterParameters>(
+          filter_kernels[static_cast<std::size_t>(part)],
+          {winograd_blocks(filter_parameters(shape->form, recipe, nullptr, part, nullptr).to, 1)},
+          [shape, part, from = made.filter](program::Run const& run, WinogradFilterParameters& parameters) {
+            parameters = filter_parameters(shape->form, shape->recipe, from.of(run), part, run.workspace);
+          });
     for (Index first = 0; first < shape->form.window.images; first += recipe.slice) {
       Index const count = std::min(recipe.slice, shape->form.window.images - first);
-      made.launch<WinogradImageParameters>(
-          image_kernel,
-          {winograd_blocks(image_parameters(shape->form, recipe, nullptr, first, count, nullptr).to,
-                           image_width)},
-          [shape, first, count, from = made.image](program::Run const& run,
-                                                   WinogradImageParameters& parameters) {
-            parameters =
-                image_parameters(shape->form, shape->recipe, from.of(run), first, count, run.workspace);
-          });
+      for (int part = 0; part < parts; ++part)
+        made.launch<WinogradImageParameters>(
+            image_kernel,
+            {winograd_blocks(image_parameters(shape->form, recipe, nullptr, first, count, part, nullptr).to,
+                             image_width)},
+            [shape, first, count, part, from = made.image](program::Run const& run,
+                                                           WinogradImageParameters& parameters) {
+              parameters = image_parameters(shape->form, shape->recipe, from.of(run), first, count, part,
+                                            run.workspace);
+            });
       // Computes a full slice; results past its images are not read.
       made.call(program::ProductCall{product, recipe.image, recipe.filter, recipe.sums});
       made.launch<Result>(

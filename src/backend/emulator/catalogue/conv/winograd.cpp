@@ -66,13 +66,20 @@ void add_taps(KernelTable& table) {
       plan::WinogradTapsTraits{policy, "HostEpilogue", "HostDestination"}.print());
 }
 
-template <int tile>
-void add_all(KernelTable& table) {
-  constexpr WinogradFilterPolicy policy{.tile = tile};
-  using FilterTraits = WinogradFilterTraits<policy, HostElements, HostElements>;
-  add_kernel<&winograd_filter_kernel<FilterTraits>, WinogradFilterParameters>(
+template <int tile, int rows, int columns>
+void add_filter(KernelTable& table) {
+  constexpr WinogradFilterPolicy policy{.tile = tile, .rows = rows, .columns = columns};
+  using Traits = WinogradFilterTraits<policy, HostElements, HostElements>;
+  add_kernel<&winograd_filter_kernel<Traits>, WinogradFilterParameters>(
       table, "winograd_filter_kernel",
       plan::WinogradFilterTraits{policy, "HostElements", "HostElements"}.print());
+}
+
+template <int tile>
+void add_all(KernelTable& table) {
+  add_filter<tile, 1, 1>(table), add_filter<tile, 1, 2>(table), add_filter<tile, 1, 3>(table);
+  add_filter<tile, 2, 1>(table), add_filter<tile, 2, 2>(table), add_filter<tile, 2, 3>(table);
+  add_filter<tile, 3, 1>(table), add_filter<tile, 3, 2>(table), add_filter<tile, 3, 3>(table);
   add_image<tile, false, true>(table), add_image<tile, true, true>(table),
       add_image<tile, true, false>(table);
   add_result<tile, WinogradRun::channels>(table), add_result<tile, WinogradRun::columns>(table),
