@@ -3,6 +3,7 @@
 
 #include <cstring>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "cosmati/arch/thread.h"
@@ -131,6 +132,49 @@ TEST(WindowCopy, StartsInsideTheCornersAndOffsetsAreSmall) {
   images.tensor.step[0] = 3;
   EXPECT_SAYS(report({0, 0, 0, 0}, {0, 0}),
               "whose first corner is at column 0; the map's are at -1 to 2 by 3");
+}
+
+template <class Params>
+COSMATI_KERNEL(32, 1)
+store_windows_kernel(COSMATI_PARAMETER Params params) {
+  auto& storage = arch::shared_storage<WindowStorage>();
+  int const at[4] = {params.at[0], params.at[1], params.at[2], params.at[3]};
+  for (int i = arch::thread(); i < params.bytes; i += 32)
+    storage.box[swizzled(static_cast<unsigned>(i), Swizzle::bytes32)] =
+        static_cast<unsigned char>(i / 32 + 1);
+  arch::publish_to_async();
+  arch::warp_barrier();
+  if (arch::thread() != 0) return;
+  arch::store_windows(params.map, storage.box, at);
+  arch::commit_stores();
+  arch::wait_stores<0>();
+}
+
+// The pixels of a phase: every other one of a row, and of the rows; the last of 16 windows lie beyond the
+// last image. Window i is stored as bytes i + 1.
+TEST(WindowStore, WritesThePixelsThatExist) {
+  Images images(2, 4, 6);
+  for (auto const& [stride, extent] : {std::pair<int, int>{1, 3}, {2, 2}}) {
+    images.tensor.extent[stride] = extent;
+    images.tensor.stride[stride] *= 2;
+  }
+  images.tensor.windows = 16;
+  WindowCopy store{emulator::encode_tensor_map(images.tensor), nullptr, {0, 1, 0, 0}, {}, 16 * 32};
+  std::vector<unsigned> const before = images.values;
+  emulator::launch_kernel<store_windows_kernel<WindowCopy>>({1}, 32, sizeof(WindowStorage), store);
+  auto const* const first = static_cast<unsigned const*>(images.tensor.address);
+  auto const* const old = before.data() + (first - images.values.data());
+  for (int image = 0; image < 2; ++image)
+    for (int row = 0; row < 4; ++row)
+      for (int column = 0; column < 6; ++column) {
+        int const at = ((image * 4 + row) * 6 + column) * Images::pitch;
+        int const window = (image * 2 + row / 2) * 3 + column / 2;
+        bool const stored = row % 2 == 0 && column % 2 == 0 && window >= 1;
+        for (int channel = 0; channel < 8; ++channel)
+          EXPECT_EQ(first[at + channel],
+                    stored ? static_cast<unsigned>(window) * 0x01010101u : old[at + channel])
+              << image << ' ' << row << ' ' << column << ' ' << channel;
+      }
 }
 
 TEST(WindowCopy, MapsAreForOneMode) {

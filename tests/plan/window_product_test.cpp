@@ -6,6 +6,7 @@
 #include "cosmati/ops/error.h"
 #include "src/jit/compile.h"
 #include "src/jit/nvrtc.h"
+#include "src/plan/conv/program.h"
 #include "src/plan/conv/windows/tma_im2col.h"
 #include "tests/plan/convolution_cases.h"
 
@@ -265,6 +266,32 @@ TEST(WindowProduct, LongFilterGradientsAreSplitEvenly) {
     options.policy = "partition=stream_k";
     EXPECT_EQ(make_plan(p, a_gpu(), options).recipe.product.policy.partition, Partition::stream_k);
   }
+}
+
+// The pixels of a phase are two apart. TMA stores them if they are whole units of 16 bytes, and if operands
+// of the epilogue have a single stride per index; otherwise threads store them by digits.
+TEST(WindowProduct, TmaStoresThePixelsOfPhases) {
+  auto const destination = [](Index channels, bool with_operand_of_results) {
+    Geometry g = windowed_geometries().front();
+    g.c = channels, g.k = 64, g.stride[0] = g.stride[1] = 2;
+    ConvolutionProblem p = nhwc(data, g);
+    p.epilogue.expression = epilogue::parse("relu(acc + bias[k])", epilogue::convolution_indices);
+    p.epilogue.operands = {describe(DataType::f32, {channels})};
+    if (with_operand_of_results) p = with_epilogue(p);
+    PlanOptions options;
+    options.kernel = kernel;
+    options.policy = "medium";
+    auto const plan = make_plan(p, a_gpu(), options);
+    std::string const traits = plan::program_of(plan).kernels.front().traits;
+    bool const by_tma = traits.find("TensorDestination<f16, Along::k, ResultArguments>") != std::string::npos;
+    EXPECT_NE(by_tma, traits.find("ConvDestination") != std::string::npos) << traits;
+    EXPECT_EQ(plan.recipe.product.policy.epilogue == EpilogueSchedule::direct, by_tma);
+    return by_tma;
+  };
+  EXPECT_TRUE(destination(64, false));
+  EXPECT_TRUE(destination(72, false));
+  EXPECT_FALSE(destination(68, false));
+  EXPECT_FALSE(destination(64, true));
 }
 
 TEST(WindowProduct, ComposedKernelsCompileWithoutSpills) {

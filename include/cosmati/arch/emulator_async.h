@@ -55,6 +55,7 @@ void load_tile(void* shared, arch::TensorMap const& map, void* barrier, int rank
 void load_windows(void* shared, arch::TensorMap const& map, void* barrier, int const* coordinate,
                   int const* offset);
 void store_tile(arch::TensorMap const& map, void const* shared, int rank, int const* coordinate);
+void store_windows(arch::TensorMap const& map, void const* shared, int const* coordinate);
 void commit_stores();
 void wait_stores(int in_flight, bool only_read);
 void publish_to_async();

@@ -1,4 +1,4 @@
-// TMA copies in im2col mode: rows of the unrolled matrix, copied from an NHWC array to shared memory. PTX
+// TMA copies in im2col mode: rows of the unrolled matrix, copied between an NHWC array and shared memory. PTX
 // ISA, "im2col mode"; for the contents of a map see cuTensorMapEncodeIm2col.
 #pragma once
 #include "cosmati/arch/tensor_copy.h"
@@ -20,6 +20,20 @@ COSMATI_DEVICE void copy_windows(void* shared, TensorMap const& map, Barrier& ba
       : "memory");
 #else
   emulator::load_windows(shared, map, &barrier, c, offset);
+#endif
+}
+
+// Copies from shared to global memory, in the calling thread's open group of stores; elements outside the
+// array are not written.
+COSMATI_DEVICE void store_windows(TensorMap const& map, void const* shared, int const (&c)[4]) {
+#if defined(__CUDACC__)
+  asm volatile(
+      "cp.async.bulk.tensor.4d.global.shared::cta.im2col_no_offs.bulk_group [%1, {%2, %3, %4, %5}], [%0];" ::
+          "r"(shared_address(shared)),
+      "l"(&map), "r"(c[0]), "r"(c[1]), "r"(c[2]), "r"(c[3])
+      : "memory");
+#else
+  emulator::store_windows(map, shared, c);
 #endif
 }
 

@@ -5,8 +5,15 @@
 
 namespace cosmati {
 
+// How an index determines an offset: not at all, by its last digit, which is the only one, or by all digits.
+// Finding digits takes two divisions.
+enum class DigitUse : unsigned char { none, one, all };
+COSMATI_CONSTEXPR DigitUse use_of(bool is_used, bool has_one) {
+  return !is_used ? DigitUse::none : has_one ? DigitUse::one : DigitUse::all;
+}
+
 // Like MatrixTile. With width > 1 a run lies within the last digit of n, whose stride is 1.
-template <class Element, int width>
+template <class Element, int width, DigitUse rows, DigitUse columns>
 class DigitTile {
  public:
   COSMATI_DEVICE DigitTile(DigitArguments const& arguments, Index batch, Index first_m, Index first_n)
@@ -57,15 +64,18 @@ class DigitTile {
   }
 
  private:
+  template <DigitUse use>
   COSMATI_DEVICE static Index offset(DigitExtents const& extents, Index const (&stride)[3], int index) {
+    if constexpr (use == DigitUse::none) return 0;
+    if constexpr (use == DigitUse::one) return index * stride[2];
     Digits const at = extents.digits(index);
     return at.first * stride[0] + at.middle * stride[1] + at.last * stride[2];
   }
   COSMATI_DEVICE Index row_offset(int m) const {
-    return offset(arguments_.row_extents, arguments_.row_stride, first_m_ + m);
+    return offset<rows>(arguments_.row_extents, arguments_.row_stride, first_m_ + m);
   }
   COSMATI_DEVICE Index column_offset(int n) const {
-    return offset(arguments_.column_extents, arguments_.column_stride, first_n_ + n);
+    return offset<columns>(arguments_.column_extents, arguments_.column_stride, first_n_ + n);
   }
 
   DigitArguments const& arguments_;
@@ -73,26 +83,31 @@ class DigitTile {
   int first_m_, first_n_;
 };
 
-struct DigitGeometry {
-  using Arguments = DigitArguments;
-  template <class Element, int width>
-  using Tile = DigitTile<Element, width>;
-  template <bool few>
-  struct EpilogueArguments {
-    using type = FewConvolutionArguments;
-  };
+template <bool few>
+struct ConvolutionEpilogueArguments {
+  using type = FewConvolutionArguments;
 };
 template <>
-struct DigitGeometry::EpilogueArguments<false> {
+struct ConvolutionEpilogueArguments<false> {
   using type = ManyConvolutionArguments;
 };
 
+// `one_m`, `one_n`: whether the index has only one digit.
+template <bool one_m, bool one_n>
+struct DigitGeometry {
+  using Arguments = DigitArguments;
+  template <class Element, int width, bool by_m, bool by_n>
+  using Tile = DigitTile<Element, width, use_of(by_m, one_m), use_of(by_n, one_n)>;
+  template <bool few>
+  using EpilogueArguments = ConvolutionEpilogueArguments<few>;
+};
+
 // `along`: see StridedDestination.
-template <class Element_, int width_, Along along_ = Along::k>
+template <class Element_, int width_, bool one_m, bool one_n, Along along_ = Along::k>
 struct ConvDestination {
   using Element = Element_;
   using Arguments = DigitArguments;
-  using Tile = DigitTile<Element, width_>;
+  using Tile = DigitTile<Element, width_, use_of(true, one_m), use_of(true, one_n)>;
   static constexpr int width = width_;
   static constexpr Along along = along_;
 };

@@ -1,5 +1,6 @@
 // A convolution's operands loaded by TMA: the image in im2col mode, whose boxes are rows of the unrolled
-// matrix, and the filter in ordinary four-dimensional boxes.
+// matrix, and the filter in ordinary four-dimensional boxes. Results are stored in im2col mode if no single
+// stride covers their pixels.
 #pragma once
 #include "cosmati/arch/tma_im2col.h"
 #include "cosmati/conv/arguments.h"
@@ -106,6 +107,29 @@ struct ImageSource<Element_, Along::mn> {
     }
   };
 };
+
+// D(pixel, channel) whose pixels are any multiple of 16 bytes apart along columns, rows and images, as those
+// of a phase of a data gradient: a pixel is a window of one element, and boxes of pixels advance along rows,
+// then images.
+struct PixelCoordinates {
+  DigitExtents pixels;
+};
+struct ResultArguments {
+  static constexpr bool made_by_kernels = false;
+  arch::TensorMap map;
+  DigitExtents pixels;
+  COSMATI_DEVICE void prefetch() const { arch::prefetch(map); }
+  COSMATI_DEVICE arch::TensorMap const& of(Index) const { return map; }
+  COSMATI_DEVICE PixelCoordinates coordinates(Index) const { return {pixels}; }
+};
+template <Along along>
+COSMATI_DEVICE void store_box(arch::TensorMap const& map, void const* shared, PixelCoordinates const& of,
+                              int m, int n) {
+  static_assert(along == Along::k, "the channels of a pixel are contiguous");
+  Digits const pixel = of.pixels.digits(m);
+  int const to[4] = {n, pixel.last, pixel.middle, pixel.first};
+  arch::store_windows(map, shared, to);
+}
 
 struct FilterBoxes {
   arch::TensorMap const& map;

@@ -74,7 +74,7 @@ class MatrixTile {
 // Addressing of D, C and epilogue operands as strided matrices.
 struct MatrixGeometry {
   using Arguments = MatrixArguments;
-  template <class Element, int width>
+  template <class Element, int width, bool by_m, bool by_n>
   using Tile = MatrixTile<Element, width>;
   template <bool few>
   struct EpilogueArguments {

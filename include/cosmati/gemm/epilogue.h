@@ -64,7 +64,8 @@ struct CallableEpilogue {
 // One operand in one tile.
 template <class Geometry, class Format>
 struct OperandTile {
-  typename Geometry::template Tile<typename Format::Element, Format::width> matrix;
+  typename Geometry::template Tile<typename Format::Element, Format::width, Format::by_m, Format::by_n>
+      matrix;
   template <class Real, int count>
   COSMATI_DEVICE void load(int m, int n, int valid, Real (&to)[count]) const {
     if constexpr (Format::by_n) {

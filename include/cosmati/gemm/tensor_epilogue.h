@@ -74,8 +74,7 @@ struct EpilogueScheduleOf<EpilogueSchedule::direct, Traits, Epilogue,
     int const rows_left = at.rows - warp_m - own_m, columns_left = at.columns - warp_n - own_n;
     int const to_m = static_cast<int>(first_m), to_n = static_cast<int>(first_n);
     MapUse<Maps> map_of;
-    auto const matrix = d.coordinates(at.batch);
-    constexpr int axes = sizeof(matrix) / sizeof(int);
+    auto const place_of_d = d.coordinates(at.batch);
     COSMATI_UNROLL
     for (int box = 0; box < store.boxes; ++box) {
       Pair value[columns / 8][2];  // computed before any store, so that operands are loaded together
@@ -105,10 +104,7 @@ struct EpilogueScheduleOf<EpilogueSchedule::direct, Traits, Epilogue,
       for (int b = 0; b < buffers; ++b) {
         int const stored = box + 1 - buffers + b;
         int const m = to_m + stored / boxes_n * 64, n = to_n + stored % boxes_n * columns;
-        int to[2 + axes] = {along == Along::k ? n : m, along == Along::k ? m : n};
-        COSMATI_UNROLL
-        for (int i = 0; i < axes; ++i) to[2 + i] = matrix.at[i];
-        arch::store_tile(map, shared.bytes[warp][b], to);
+        store_box<along>(map, shared.bytes[warp][b], place_of_d, m, n);
       }
       arch::commit_stores();
     }

@@ -77,6 +77,16 @@ COSMATI_DEVICE void copy_box(void* to, arch::TensorMap const& map, arch::Barrier
     arch::copy_tile(to, map, barrier, at);
 }
 
+// Stores one box of D, which begins at element (m, n) of a matrix.
+template <Along along, int axes>
+COSMATI_DEVICE void store_box(arch::TensorMap const& map, void const* shared,
+                              MatrixCoordinates<axes> const& matrix, int m, int n) {
+  int to[2 + axes] = {along == Along::k ? n : m, along == Along::k ? m : n};
+  COSMATI_UNROLL
+  for (int i = 0; i < axes; ++i) to[2 + i] = matrix.at[i];
+  arch::store_tile(map, shared, to);
+}
+
 // Issues the loads of a tile, at (first_outer, first_depth) of a matrix, for TensorTile::copy(). A box begins
 // at offset (`neighbor`, `line`).
 template <int axes>

@@ -261,7 +261,7 @@ program::Program cell_program(Plan<Problem> const& plan) {
     KernelTypes const host = emulated_types(DataType::f32);
     DgradSmallCMmaTraits const traits{fixed ? shape : emulated_cell_shape(), fixed, plan.problem.y.type,
                                       fixed ? epilogue_text(form) : host.epilogue,
-                                      fixed ? destination_text(form.d) : host.destination};
+                                      fixed ? destination_text(form) : host.destination};
     std::size_t const kernel =
         made.add_kernel<Parameters>({.headers = {"conv/dgrad_small_c_mma.h"},
                                      .entry = "dgrad_small_c_mma_kernel",

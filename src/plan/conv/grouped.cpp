@@ -328,7 +328,7 @@ program::Program grouped_program(Plan<Problem> const& plan) {
     KernelTypes const host = emulated_types(DataType::f32);
     GroupedTraits const traits{fixed ? shape : emulated_grouped_shape(shape.fragments), fixed,
                                plan.problem.w.type, fixed ? epilogue_text(form) : host.epilogue,
-                               fixed ? destination_text(form.d) : host.destination};
+                               fixed ? destination_text(form) : host.destination};
     std::size_t const kernel =
         made.add_kernel<Parameters>({.headers = {"conv/grouped/grouped.h"},
                                      .entry = "grouped_kernel",

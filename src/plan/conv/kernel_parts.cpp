@@ -17,16 +17,21 @@ std::string list_text(std::vector<DigitForm> const& forms) {
   return "FormatList<" + text + ">";
 }
 
+// Whether only the last digit exists, e.g. a channel.
+bool has_one_digit(ProductIndex const& index) { return index[0].letter == '1' && index[1].letter == '1'; }
+
 }  // namespace
 
 std::string epilogue_text(ConvolutionForm const& form) {
   if (form.identity) return fmt::format("IdentityEpilogue<{}>", name_of(form.evaluation));
-  return fmt::format("ExpressionEpilogue<ComposedFunction, NoSource, {}, {}, DigitGeometry>",
-                     list_text(form.operands), list_text(form.stores));
+  return fmt::format("ExpressionEpilogue<ComposedFunction, NoSource, {}, {}, DigitGeometry<{}, {}>>",
+                     list_text(form.operands), list_text(form.stores), has_one_digit(form.m),
+                     has_one_digit(form.n));
 }
 
-std::string destination_text(DigitForm const& d) {
-  return fmt::format("ConvDestination<{}, {}>", name_of(d.type), d.width);
+std::string destination_text(ConvolutionForm const& form, Along along) {
+  return fmt::format("ConvDestination<{}, {}, {}, {}, Along::{}>", name_of(form.d.type), form.d.width,
+                     has_one_digit(form.m), has_one_digit(form.n), along == Along::k ? "k" : "mn");
 }
 
 std::string function_text(ConvolutionProblem const& problem, ConvolutionForm const& form) {

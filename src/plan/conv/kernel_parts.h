@@ -15,9 +15,10 @@ namespace cosmati::plan {
 
 // Returns the function of an expression of the epilogue language; empty if there is none.
 std::string function_text(ConvolutionProblem const& problem, ConvolutionForm const& form);
-// The types of the epilogue and of the destination.
+// The types of the epilogue and of the destination, whose adjacent elements follow each other along k (n) or
+// mn (m).
 std::string epilogue_text(ConvolutionForm const& form);
-std::string destination_text(DigitForm const& d);
+std::string destination_text(ConvolutionForm const& form, Along along = Along::k);
 
 // Calls use(Arguments{}) with the type of epilogue arguments of the composed kernel.
 template <class Use>

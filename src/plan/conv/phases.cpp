@@ -67,11 +67,13 @@ std::string together_violation(Problem const& problem, std::vector<ConvolutionFo
 
 std::string together_violation(Problem const& problem, WindowProducts const& windows, Partition partition) {
   if (partition == Partition::stream_k) return "stream-K ranges of steps cannot span phases";
-  if (windows.filter_gradient || !windows.by_digits) return "there is only one product";
+  if (windows.filter_gradient || !(windows.by_digits || windows.by_pixels))
+    return "there is only one product";
+  // Those with DigitArguments for the operands are larger than those with matrices.
   std::size_t const bytes = with_epilogue_arguments(problem, []<class Epilogue>(Epilogue const&) {
     return sizeof(GemmParameters<ImageArguments, FilterArguments, Epilogue, DigitArguments>);
   });
-  return together_violation(windows.parts.size(), bytes);
+  return together_violation(windows.parts.size(), bytes + (windows.by_pixels ? sizeof(ResultArguments) : 0));
 }
 
 Phases phases_of(WindowProducts const& windows, GemmRecipe const& product) {

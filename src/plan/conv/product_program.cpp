@@ -63,8 +63,8 @@ std::string traits_of(ConvolutionProgram const& made, ConvolutionForm const& for
                          types.epilogue,
                          types.destination}
         .print();
-  DigitForm single = form.d;
-  single.width = 1;
+  ConvolutionForm single = form;
+  single.d.width = 1;
   return DirectTraits{{form.a.type, form.b.type, form.sum, types.epilogue, destination_text(single)}}.print();
 }
 

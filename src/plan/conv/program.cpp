@@ -92,7 +92,7 @@ void ConvolutionProgram::repack_filter(MatrixForm const& operand, RepackRecipe c
 KernelTypes ConvolutionProgram::types_of(ConvolutionForm const& form) const {
   if (is_emulated()) return emulated_types(kernel_type_);
   return {form.image().type, (form.image_is_a ? form.b : form.a).type, form.sum, epilogue_text(form),
-          destination_text(form.d)};
+          destination_text(form)};
 }
 
 ConvolutionForm ConvolutionProgram::in_kernel(ConvolutionForm form) const {

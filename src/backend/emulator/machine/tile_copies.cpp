@@ -131,24 +131,36 @@ void load_windows(void* shared, arch::TensorMap const& map, void* barrier, int c
   ask_for_box(shared, map, barrier, 4, coordinate, offset, 0, __builtin_return_address(0));
 }
 
-void store_tile(arch::TensorMap const& map, void const* shared, int rank, int const* coordinate) {
+namespace {
+
+constexpr int no_offset[2] = {0, 0};  // from the corner of a window of one element
+
+void store_box(arch::TensorMap const& map, void const* shared, int rank, int const* coordinate, bool windowed,
+               void const* caller) {
   Thread& thread = running_thread();
   Block& block = thread.block;
   if (!block.can_wait()) return;
-  std::string const wrong = mistake(thread, map, shared, rank, false);
+  std::string wrong = mistake(thread, map, shared, rank, windowed);
+  if (wrong.empty() && windowed) wrong = mistake_of_windows(tiling_of(map), coordinate, no_offset);
   if (!wrong.empty()) return block.fail(thread, "stores a box " + wrong);
   OrdinaryWrites& writes = block.start_async().writes;
   block.cluster().attribute_writes(thread);
-  TileStore store{tiling_of(map),
-                  {},
-                  block.shared_memory().offset(shared),
-                  thread.async.store_groups,
-                  __builtin_return_address(0),
-                  {}};
+  TileStore store{tiling_of(map), {}, block.shared_memory().offset(shared), thread.async.store_groups,
+                  caller,         {}};
   for (int i = 0; i < rank; ++i) store.coordinate[i] = coordinate[i];
   if (auto const write = writes.unpublished(store.from, store.tiling.bytes()))
     return block.fail(thread, "stores a box that holds " + describe_unpublished(block, *write));
   thread.async.stores.push_back(std::move(store));
+}
+
+}  // namespace
+
+void store_tile(arch::TensorMap const& map, void const* shared, int rank, int const* coordinate) {
+  store_box(map, shared, rank, coordinate, false, __builtin_return_address(0));
+}
+
+void store_windows(arch::TensorMap const& map, void const* shared, int const* coordinate) {
+  store_box(map, shared, 4, coordinate, true, __builtin_return_address(0));
 }
 
 void commit_stores() { ++running_thread().async.store_groups; }
@@ -188,7 +200,8 @@ void AsyncThread::write_stores(std::int64_t before) {
     if (store.group >= before || store.bytes.empty()) continue;
     Tiling const& tiling = store.tiling;
     for (int row = 0; row < tiling.rows(); ++row) {
-      BoxRow const existing = row_of_box(tiling, store.coordinate, row);
+      BoxRow const existing = tiling.windowed ? row_of_windows(tiling, store.coordinate, no_offset, row)
+                                              : row_of_box(tiling, store.coordinate, row);
       if (existing.data == nullptr) continue;
       int const first = existing.first * tiling.element_bytes;
       // The hardware writes full 16-byte units, as seen on an H200: a row that ends within a unit overwrites

@@ -193,7 +193,7 @@ program::Program grouped_filter_program(Plan<Problem> const& plan) {
     KernelTypes const host = emulated_types(DataType::f32);
     GroupedFilterTraits const traits{fixed ? shape : emulated_grouped_filter_shape(shape.fragments), fixed,
                                      plan.problem.x.type, fixed ? epilogue_text(form) : host.epilogue,
-                                     fixed ? destination_text(form.d) : host.destination};
+                                     fixed ? destination_text(form) : host.destination};
     program::KernelSpec kernel{.headers = {"conv/grouped/grouped_filter.h"},
                                .entry = "grouped_filter_kernel",
                                .traits = traits.print(),

@@ -88,7 +88,7 @@ program::Program wgrad_taps_program(Plan<Problem> const& plan) {
   WgradTapsSumTraits const sum{
       {.slices = recipe.sum_slices, .in_runs = recipe.sum_in_runs, .swapped = form.image_is_a},
       emulated ? "HostEpilogue" : epilogue_text(form),
-      emulated ? "HostDestination" : destination_text(form.d)};
+      emulated ? "HostDestination" : destination_text(form)};
   with_parts(plan, [&]<class Epilogue, class Destination>(Epilogue, Destination) {
     using Parameters = WgradTapsSumParameters<Epilogue, Destination>;
     constexpr int threads = 256, run = 4;  // WgradTapsSum

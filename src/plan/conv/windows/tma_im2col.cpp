@@ -93,21 +93,26 @@ std::optional<MatrixForm> matrix_of(DigitForm const& digits, ProductIndex const&
   return matrix;
 }
 
-// Describes d, the operands and the stores as matrices; returns false if that is impossible.
-bool set_results(CanonicalGemm& product, ConvolutionForm const& form) {
+// Describes d, the operands and the stores as matrices; returns false if that is impossible for operands or
+// stores (all), and for d (d_is_matrix).
+struct Results {
+  bool all, d_is_matrix;
+};
+Results set_results(CanonicalGemm& product, ConvolutionForm const& form) {
   auto const as_matrix = [&](DigitForm const& digits, MatrixForm& matrix) {
     std::optional<MatrixForm> const made = matrix_of(digits, form.m, form.n);
     if (made) matrix = *made;
     return made.has_value();
   };
-  bool all = as_matrix(form.d, product.d);
+  bool const d_is_matrix = as_matrix(form.d, product.d);
+  bool all = true;
   product.operands.resize(form.operands.size());
   product.stores.resize(form.stores.size());
   for (std::size_t i = 0; i < form.operands.size(); ++i)
     all = as_matrix(form.operands[i], product.operands[i]) && all;
   for (std::size_t i = 0; i < form.stores.size(); ++i)
     all = as_matrix(form.stores[i], product.stores[i]) && all;
-  return all;
+  return {all, d_is_matrix};
 }
 
 // Checks that pixels are ordered by image, row and column (npq) and taps by row, column and channel (rsc),
@@ -118,6 +123,35 @@ bool is_in_order(ProductIndex const& index, std::string const& order) {
     if (digit.extent > 1) letters += digit.letter;
   return std::is_sorted(letters.begin(), letters.end(),
                         [&](char x, char y) { return order.find(x) < order.find(y); });
+}
+
+// Sets the map of d's pixels and the strides that a prediction needs; returns false if TMA cannot store them.
+bool set_pixels(WindowProduct& made) {
+  ConvolutionForm const& form = made.form;
+  DigitForm const& d = form.d;
+  int const size = size_of(d.type);
+  bool const has_channels = form.n[0].extent == 1 && form.n[1].extent == 1 &&
+                            (form.columns() == 1 || d.arguments.column_stride[2] == 1);
+  if (!has_channels || !is_in_order(form.m, "npq") || d.alignment % unit != 0 || d.base * size % unit != 0)
+    return false;
+  ImageMap& map = made.result;
+  map.extent[0] = form.columns(), map.stride[0] = 1;
+  MatrixForm& matrix = made.product.d;
+  matrix = {.type = d.type, .alignment = d.alignment, .width = d.width, .present = true};
+  matrix.column_stride = 1;
+  constexpr char order[] = {'q', 'p', 'n'};
+  for (int i = 3; i > 0; --i) {
+    map.extent[i] = 1;
+    for (std::size_t digit = 0; digit < 3; ++digit) {
+      if (form.m[digit].letter != order[i - 1] || form.m[digit].extent == 1) continue;
+      map.extent[i] = form.m[digit].extent;
+      map.stride[i] = matrix.row_stride = d.arguments.row_stride[digit];
+      if (map.stride[i] <= 0 || map.stride[i] * size % unit != 0) return false;
+    }
+  }
+  auto* const lowest = reinterpret_cast<void*>(static_cast<std::uintptr_t>(unit));
+  TensorBox const box = tensor_box(Along::k, size, 2 * unit / size, tensor_store_rows, 1);
+  return program::map_violation(windowed_tensor(map, d.type, lowest, box)).empty();
 }
 
 // The form whose image is operand a or b, whichever index is contiguous in the result.
@@ -335,6 +369,7 @@ WindowProducts window_products(Problem const& problem, Gpu const& gpu, PackRecip
   all.operand_bytes = bytes(image) * share_read(p) + bytes(other);
   std::vector<ConvolutionForm> forms = forms_of(p);
   unify(forms);
+  bool are_matrices = true, have_pixels = true;
   for (ConvolutionForm const& form : forms) {
     if (form.rows() == 0 || form.columns() == 0) continue;
     WindowProduct& made = all.parts.emplace_back();
@@ -346,10 +381,20 @@ WindowProducts window_products(Problem const& problem, Gpu const& gpu, PackRecip
     DigitArguments const& d = made.form.d.arguments;
     bool const along_m = made.form.rows() > 1 && std::abs(d.row_stride[2]) < std::abs(d.column_stride[2]);
     all.along_m = all.along_m || along_m;
-    if (along_m || !set_results(made.product, made.form)) all.by_digits = true;
+    Results const results = set_results(made.product, made.form);
+    bool const is_matrix = !along_m && results.all && results.d_is_matrix;
+    are_matrices = are_matrices && is_matrix;
+    have_pixels =
+        have_pixels && !along_m && results.all && (all.filter_gradient ? is_matrix : set_pixels(made));
   }
+  all.by_pixels = !are_matrices && have_pixels;
+  all.by_digits = !are_matrices && !have_pixels;
   if (all.parts.empty()) all.refusal = "the product is empty";
   return all;
+}
+
+bool stores_by_digits(WindowProducts const& windows, GemmPolicy const& policy) {
+  return windows.by_digits || (windows.by_pixels && !stores_by_tma(policy, windows.parts.front().product));
 }
 
 bool is_window_product(ConvolutionRecipe const& recipe) {

@@ -31,7 +31,7 @@ struct WindowProduct {
   // a and b contain types, and strides for the prediction; d, the operands and the stores are matrices,
   // unless WindowProducts::by_digits: then the form describes them.
   CanonicalGemm product;
-  ImageMap image;
+  ImageMap image, result;          // result: if WindowProducts::by_pixels
   FilterMap filter;                // unused for the filter gradient: dy is a matrix of the product
   ImageArguments image_arguments;  // without the maps
   FilterArguments filter_arguments;
@@ -51,7 +51,9 @@ struct WindowOperands {
 struct WindowProducts : WindowOperands {
   std::string refusal;  // not empty: why TMA or wgmma does not support the convolution
   std::vector<WindowProduct> parts;
-  bool by_digits = false;    // no single stride covers all pixels of a result
+  // No single stride covers all pixels of a result: TMA may store them in im2col mode (by_pixels; operands of
+  // the epilogue are matrices), or threads store them by digits.
+  bool by_pixels = false, by_digits = false;
   bool along_m = false;      // pixels of a result are contiguous; implies by_digits
   double operand_bytes = 0;  // bytes of both operands, each counted once
 };
@@ -60,6 +62,10 @@ WindowProducts window_products(ConvolutionProblem const& problem, Gpu const& gpu
                                PackRecipe const& packing = {}, int row_bytes = step_bytes);
 // The bytes of a step: those of a tap's channels if they fill at most half of a full step.
 int bytes_of_step(ConvolutionProblem const& problem, PackRecipe const& packing, bool emulated);
+
+// Whether threads find the places of results by digits: also if TMA might store them, but not with this
+// policy.
+bool stores_by_digits(WindowProducts const& windows, GemmPolicy const& policy);
 
 // Whether the plan is a single launch over all phases, whose blocks are clusters.
 bool run_together(ConvolutionRecipe const& recipe, WindowProducts const& windows);

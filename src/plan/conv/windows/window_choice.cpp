@@ -112,7 +112,7 @@ class WindowSearch {
       if (!stores_by_tma(p, form)) p.epilogue = EpilogueSchedule::staged;
     }
     // The staged epilogue finds index digits by division only once per run.
-    if (windows_.by_digits) p.epilogue = EpilogueSchedule::staged;
+    if (stores_by_digits(windows_, p)) p.epilogue = EpilogueSchedule::staged;
     std::string sentence = policy_violation(p, form.a.type, form.b.type, form.sum);
     int const sharing = windows_.image_is_a ? p.cluster_n : p.cluster_m;
     if (sentence.empty() && sharing > 1)

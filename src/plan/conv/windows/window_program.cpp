@@ -74,6 +74,12 @@ struct WindowLaunch {
     to.map = run.encode(
         tiled_tensor(form.d, result.of(run), form.m, form.n, 1, true, store->columns, tensor_store_rows));
   }
+  void fill_result(ResultArguments& to, WindowProduct const& part, program::Run const& run) const {
+    DigitForm const& d = part.form.d;
+    TensorBox const box = tensor_box(Along::k, size_of(d.type), store->columns, tensor_store_rows, 1);
+    to.map = run.encode(windowed_tensor(part.result, d.type, moved(result.of(run), d.base, d.type), box));
+    to.pixels = {Divisor(part.result.extent[2]), Divisor(part.result.extent[1])};
+  }
   void fill_result(MatrixArguments& to, WindowProduct const& part, program::Run const& run) const {
     to = matrix_arguments(part.product.d, result.of(run));
   }
@@ -92,6 +98,7 @@ struct WindowLaunch {
     fill(to.b, part, run);
     fill_result(to.d, part, run);
     if constexpr (std::is_same_v<Destination, TensorArguments> ||
+                  std::is_same_v<Destination, ResultArguments> ||
                   std::is_same_v<Destination, MatrixArguments>)
       fill_epilogue(to.epilogue, part.product, scalars, run);
     else
@@ -115,7 +122,8 @@ class WindowProgram {
     int const size = size_of(front.a.type);
     launch->a = tensor_box(windows.along_of_a, size, p.block_k, p.block_m, p.cluster_n);
     launch->b = tensor_box(windows.along_of_b, size, p.block_k, p.block_n, p.cluster_m);
-    if (!windows.by_digits && stores_by_tma(p, front)) launch->store = tensor_store_of(p, front);
+    by_digits_ = stores_by_digits(windows, p);
+    if (!by_digits_ && stores_by_tma(p, front)) launch->store = tensor_store_of(p, front);
     launch_ = launch;
     with_parameters([&]<class Parameters>(Parameters const&) {
       std::size_t const main = made_.add_pass(kernel(sizeof(Parameters)));
@@ -175,11 +183,14 @@ class WindowProgram {
       if constexpr (!std::is_same_v<decltype(parameters.a), MatrixArguments>) use(parameters);
     };
     CanonicalGemm const& front = windows.parts.front().product;
-    if (made_.is_emulated() || windows.by_digits)
+    if (made_.is_emulated() || by_digits_)
       with_parts(plan_, by_digits);
     else
       by_operands([&]<class A, class B>() {
-        with_parameters_by<A, B, TensorArguments>(launch_->recipe, front, launch_->scalars, of_windows);
+        if (windows.by_pixels)
+          with_parameters_by<A, B, ResultArguments>(launch_->recipe, front, launch_->scalars, of_windows);
+        else
+          with_parameters_by<A, B, TensorArguments>(launch_->recipe, front, launch_->scalars, of_windows);
       });
   }
 
@@ -193,18 +204,18 @@ class WindowProgram {
                        .a = sources.a,
                        .b = sources.b,
                        .epilogue = epilogue_text(front.product),
-                       .destination = destination_text(front.product, launch_->recipe),
+                       .destination = destination_text(front.product, launch_->recipe,
+                                                       windows.by_pixels ? "ResultArguments" : ""),
                        .parameter_bytes = parameter_bytes};
     if (together()) {
       parts.headers.push_back("conv/phase_scheduler.h");
       parts.scheduler =
           fmt::format("cosmati::PhaseScheduler<cosmati::ComposedTraits, {}>", windows.parts.size());
     }
-    if (windows.by_digits) {
+    if (by_digits_) {
       parts.headers.push_back("conv/conv_destination.h");
       parts.epilogue = epilogue_text(form);
-      parts.destination = fmt::format("ConvDestination<{}, {}, Along::{}>", name_of(form.d.type),
-                                      form.d.width, windows.along_m ? "mn" : "k");
+      parts.destination = destination_text(form, windows.along_m ? Along::mn : Along::k);
     }
     return product_kernel(front.product, launch_->recipe, plan_.problem.epilogue.expression, parts);
   }
@@ -240,7 +251,8 @@ class WindowProgram {
     constexpr bool on_host = std::is_same_v<decltype(Parameters::epilogue), HostEpilogueArguments>;
     constexpr bool has_phases = std::is_same_v<decltype(Parameters::a), ImageArguments> &&
                                 std::is_same_v<decltype(Parameters::b), FilterArguments> &&
-                                (on_host || std::is_same_v<decltype(Parameters::d), DigitArguments>);
+                                (on_host || std::is_same_v<decltype(Parameters::d), DigitArguments> ||
+                                 std::is_same_v<decltype(Parameters::d), ResultArguments>);
     GemmRecipe const& recipe = launch_->recipe;
     GemmPolicy const& p = recipe.policy;
     if constexpr (has_phases)
@@ -289,6 +301,7 @@ class WindowProgram {
 
   Plan<Problem> const& plan_;
   PackRecipe packing_;
+  bool by_digits_ = false;
   ConvolutionProgram made_;
   std::shared_ptr<WindowLaunch const> launch_;
 };

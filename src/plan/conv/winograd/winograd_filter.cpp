@@ -18,6 +18,8 @@ namespace {
 using Problem = ConvolutionProblem;
 
 std::string violation(Problem const& p) {
+  Index const rows = p.w.extent(2), columns = p.w.extent(3);
+  if (rows != 3 || columns != 3) return fmt::format("the filter has {}x{} taps; expected 3x3", rows, columns);
   if (std::string sentence = winograd_shape_violation(p); !sentence.empty()) return sentence;
   if (p.x.type != DataType::f32 || p.y.type != DataType::f32)
     return fmt::format("x and dy are {} and {}; for filter gradients, both must be f32", name_of(p.x.type),
@@ -41,7 +43,7 @@ class Slice {
   }
 
   WinogradImageParameters image(void const* x, Index first, std::byte* workspace) const {
-    return image_parameters(form_, recipe_, x, first, recipe_.slice, workspace);
+    return image_parameters(form_, recipe_, x, first, recipe_.slice, 0, workspace);
   }
   WinogradGradientParameters gradient(void const* dy, Index first, std::byte* workspace) const {
     Index const* const stride = problem_.y.layout.stride;
@@ -281,7 +283,7 @@ program::Program winograd_filter_program(Plan<Problem> const& plan) {
   }
   WinogradTapsTraits const taps{{.tile = recipe.tile, .swapped = form.image_is_a},
                                 emulated ? "HostEpilogue" : epilogue_text(form),
-                                emulated ? "HostDestination" : destination_text(form.d)};
+                                emulated ? "HostDestination" : destination_text(form)};
   with_parts(plan, [&]<class Epilogue, class Destination>(Epilogue, Destination) {
     using Parameters = WinogradTapsParameters<Epilogue, Destination>;
     program::KernelSpec kernel{.headers = {"conv/winograd/filter_gradient.h"},
