@@ -19,9 +19,9 @@ namespace {
 constexpr ConvolutionDirection both[] = {ConvolutionDirection::forward, ConvolutionDirection::data};
 
 // sum over x of A(i, x) G(x, r) B(x, l) is 1 where l = i + r, else 0: so y(i) = sum over r of g(r) d(i + r).
-template <int tile>
+template <int tile, int taps = 3>
 double largest_deviation() {
-  using Matrices = WinogradMatrices<tile>;
+  using Matrices = WinogradMatrices<tile, taps>;
   double largest = 0;
   for (int i = 0; i < tile; ++i)
     for (int r = 0; r < Matrices::taps; ++r)
@@ -55,6 +55,7 @@ double largest_deviation_of_taps() {
 TEST(Winograd, TheMatricesMakeACorrelation) {
   EXPECT_EQ(largest_deviation<2>(), 0);
   EXPECT_LT(largest_deviation<4>(), 1e-15);
+  EXPECT_LT((largest_deviation<4, 5>()), 1e-15);
   EXPECT_EQ(largest_deviation_of_taps<2>(), 0);
   EXPECT_LT(largest_deviation_of_taps<4>(), 1e-15);
 }
@@ -161,7 +162,8 @@ struct Deviation {
   double of_results = 0;  // root mean square error over the root mean square of the results
   double of_bound = 0;    // largest error over winograd_bound()
 };
-Deviation deviation(ConvolutionProblem const& p, int tile) {
+// `equal`: how many adjacent elements in memory are equal.
+Deviation deviation(ConvolutionProblem const& p, int tile, Index equal = 1) {
   PlanOptions options;
   options.kernel = "winograd";
   options.policy = "tile=" + std::to_string(tile);
@@ -169,9 +171,13 @@ Deviation deviation(ConvolutionProblem const& p, int tile) {
   bool const forward = p.direction == ConvolutionDirection::forward,
              of_filter = p.direction == ConvolutionDirection::filter;
   unsigned state = 1;
-  auto const drawn = [&state](TensorDescription const& description) {
+  auto const drawn = [&state, equal](TensorDescription const& description) {
     Tensor tensor(description);
     for (Index i = 0; i < tensor.layout().span(); ++i) {
+      if (i % equal != 0) {
+        store(description.type, tensor.data(), i, load(description.type, tensor.data(), i - 1));
+        continue;
+      }
       double sum = -6;  // the sum of twelve uniform numbers is nearly normal
       for (int j = 0; j < 12; ++j) sum += ((state = state * 1664525 + 1013904223) >> 8) * 0x1p-24;
       store(description.type, tensor.data(), i, sum);
@@ -204,6 +210,46 @@ Deviation deviation(ConvolutionProblem const& p, int tile) {
   return {std::sqrt(error / all), share};
 }
 
+// Equal factors have equal rounding errors, which add up like the number of channels.
+TEST(Winograd, TheBoundHoldsForEqualChannels) {
+  Geometry g = padded();
+  g.n = 1, g.c = 64, g.k = 16, g.h = 13, g.w = 11;
+  for (int const tile : {2, 4})
+    for (Index const taps : {3, 5}) {
+      g.r = g.s = taps;
+      auto const p =
+          problem_of(ConvolutionDirection::forward, DataType::tf32, DataType::f32, TensorFormat::nhwc, g);
+      EXPECT_LT(deviation(p, tile, g.c).of_bound, 1) << "tile " << tile << ", " << taps << " taps";
+    }
+}
+
+// Five taps a part where that saves products; the matrices of the others are filled from fewer taps.
+TEST(Winograd, PartsOfFiveTapsTakeFewerProducts) {
+  auto const recipe_of = [](Index rows, Index columns, char const* policy) {
+    Geometry g = ragged();
+    g.h = g.w = 12, g.r = rows, g.s = columns;
+    auto const p =
+        problem_of(ConvolutionDirection::forward, DataType::f32, DataType::f32, TensorFormat::nhwc, g);
+    PlanOptions options;
+    options.kernel = "winograd";
+    options.policy = policy;
+    return std::get<WinogradRecipe>(make_plan(p, emulated_device(), options).recipe.own);
+  };
+  EXPECT_EQ(recipe_of(5, 5, "tile=4").taps, 5);  // 64 products instead of 144
+  EXPECT_EQ(recipe_of(4, 4, "tile=4").taps, 5);
+  EXPECT_EQ(recipe_of(7, 7, "tile=4").taps, 5);  // 256 and 324
+  EXPECT_EQ(recipe_of(3, 4, "tile=4").taps, 3);  // 64 and 72
+  EXPECT_EQ(recipe_of(6, 6, "tile=4").taps, 3);
+  EXPECT_EQ(recipe_of(5, 5, "tile=2").taps, 3);
+  for (ConvolutionDirection const direction : both)
+    for (TensorFormat const format : formats)
+      for (Index const rows : {4, 5, 7}) {
+        Geometry g = ragged();
+        g.r = rows, g.s = 5, g.h = 11;
+        EXPECT_LT(deviation(problem_of(direction, DataType::f32, DataType::f32, format, g), 4).of_bound, 1);
+      }
+}
+
 TEST(Winograd, TheErrorIsWhatThePlanExpects) {
   Geometry g = padded();
   g.n = 1, g.c = 40, g.k = 24, g.h = 13, g.w = 11;
@@ -223,7 +269,7 @@ TEST(Winograd, TheErrorIsWhatThePlanExpects) {
   Geometry larger = g;
   larger.r = 5, larger.s = 2;  // parts of 3x2 and of 2x2 taps
   for (int const tile : {2, 4}) {
-    double const expected = plan::winograd_error(tile, DataType::f32, larger.c, larger.r, larger.s);
+    double const expected = plan::winograd_error(tile, DataType::f32, larger.c, larger.r, larger.s, 3);
     Deviation const found = deviation(
         problem_of(ConvolutionDirection::forward, DataType::f32, DataType::f32, TensorFormat::nhwc, larger),
         tile);
@@ -232,6 +278,14 @@ TEST(Winograd, TheErrorIsWhatThePlanExpects) {
     EXPECT_LT(found.of_bound, 1) << "5x2 taps, tile " << tile;
     EXPECT_GT(found.of_bound, 0.02) << "5x2 taps, tile " << tile;
   }
+  larger.s = 4;
+  double const of_five = plan::winograd_error(4, DataType::f32, larger.c, larger.r, larger.s, 5);
+  Deviation const by_five = deviation(
+      problem_of(ConvolutionDirection::forward, DataType::f32, DataType::f32, TensorFormat::nhwc, larger), 4);
+  EXPECT_GT(by_five.of_results, 0.6 * of_five);
+  EXPECT_LT(by_five.of_results, 1.4 * of_five);
+  EXPECT_LT(by_five.of_bound, 1);
+  EXPECT_GT(by_five.of_bound, 0.02);
   for (int const tile : {2, 4}) {
     double const expected = plan::winograd_filter_error(tile, tile == 2 ? 7 * 6 : 4 * 3);
     Deviation const found = deviation(
@@ -326,6 +380,11 @@ TEST(Winograd, TheTransformsCompileWithoutSpills) {
       options.kernel = "winograd";
       options.policy = policy;
       program::Program const program = plan::program_of(make_plan(p, device, options));
+      p.w = describe(p.w.type, image_layout(format, g.k, g.c, 5, 5));
+      p.y = describe(p.y.type, image_layout(format, g.n, g.k, 26, 26));
+      program::Program const larger = plan::program_of(make_plan(p, device, options));
+      for (program::KernelSpec const& kernel : larger.kernels)
+        EXPECT_EQ(jit::compile(cuda::kernel_source(kernel, device.gpu)).local_bytes, 0) << kernel.key();
       for (program::KernelSpec const& kernel : program.kernels)
         EXPECT_EQ(jit::compile(cuda::kernel_source(kernel, device.gpu)).local_bytes, 0) << kernel.key();
       p = problem_of(ConvolutionDirection::filter, DataType::f32, DataType::f32, format, g);

@@ -122,6 +122,7 @@ struct DepthwiseRowsFilterRecipe {
 // number of images at a time.
 struct WinogradRecipe {
   int tile = 0;                     // outputs on a side: 2 or 4; 0: another algorithm
+  int taps = 3;                     // of a part of the filter, on a side: 3 or 5
   DataType type = DataType::f32;    // type of the transformed image and filters
   bool image_channels_last = true;  // in the transformed image, channels are contiguous, otherwise tiles
   bool image_together = false;      // a thread loads several channels as one vector
@@ -131,6 +132,7 @@ struct WinogradRecipe {
   Index slice = 0;  // images per slice
   // Offsets in the workspace in bytes, after the product's own part.
   std::size_t filter = 0, image = 0, sums = 0, end = 0;
+  constexpr int size() const { return tile + taps - 1; }  // rows and columns of a transformed tile
   friend bool operator==(WinogradRecipe const&, WinogradRecipe const&) = default;
 };
 

@@ -65,26 +65,25 @@ COSMATI_DEVICE void add_product(float factor, float const (&value)[width], float
 // (other threads)), their block winograd_threads.
 template <WinogradFilterPolicy policy, class From_, class To_>
 struct WinogradFilterTraits {
-  static constexpr int tile = policy.tile, rows = policy.rows, columns = policy.columns;
+  using Matrices = WinogradMatrices<policy.tile, policy.taps>;
   using From = From_;
   using To = To_;
 };
 template <class Traits>
 COSMATI_KERNEL(winograd_threads, 4)
 winograd_filter_kernel(COSMATI_PARAMETER WinogradFilterParameters params) {
-  using Matrices = WinogradMatrices<Traits::tile>;
-  constexpr int size = Matrices::size, rows = Traits::rows, columns = Traits::columns;
-  static_assert(rows <= Matrices::taps && columns <= Matrices::taps);
+  using Matrices = typename Traits::Matrices;
+  constexpr int size = Matrices::size, taps = Matrices::taps;
   WinogradPlace const at = winograd_place<1>(params.to);
   if (!exists(params.to, at)) return;
   Index const first = at.line * params.line_stride + at.place * params.place_stride;
-  float half[size][columns][1] = {};
+  float half[size][taps][1] = {};
   COSMATI_UNROLL
-  for (int s = 0; s < columns; ++s) COSMATI_UNROLL
-  for (int r = 0; r < rows; ++r) {
+  for (int s = 0; s < taps; ++s) COSMATI_UNROLL
+  for (int r = 0; r < taps; ++r) {
     float tap[1];
     Traits::From::load(params.filter, params.type, first + r * params.row_stride + s * params.column_stride,
-                       1, tap);
+                       r < params.rows && s < params.columns ? 1 : 0, tap);
     COSMATI_UNROLL
     for (int i = 0; i < size; ++i) add_product(static_cast<float>(Matrices::filter(i, r)), tap, half[i][s]);
   }
@@ -94,8 +93,7 @@ winograd_filter_kernel(COSMATI_PARAMETER WinogradFilterParameters params) {
   for (int j = 0; j < size; ++j) {
     float sum[1] = {};
     COSMATI_UNROLL
-    for (int s = 0; s < columns; ++s)
-      add_product(static_cast<float>(Matrices::filter(j, s)), half[i][s], sum);
+    for (int s = 0; s < taps; ++s) add_product(static_cast<float>(Matrices::filter(j, s)), half[i][s], sum);
     Traits::To::store(params.to.data, params.to.type, (i * size + j) * params.to.matrix_pitch + to, sum);
   }
 }
@@ -104,15 +102,16 @@ winograd_filter_kernel(COSMATI_PARAMETER WinogradFilterParameters params) {
 template <WinogradImagePolicy policy, class From_, class To_>
 struct WinogradImageTraits {
   static_assert(policy.channels_last || policy.channels == 1);
-  static constexpr int tile = policy.tile, channels = policy.channels;
+  using Matrices = WinogradMatrices<policy.tile, policy.taps>;
+  static constexpr int channels = policy.channels;
   static constexpr bool channels_last = policy.channels_last, together = policy.together;
   using From = From_;
   using To = To_;
 };
 template <class Traits>
-COSMATI_KERNEL(winograd_threads, 4)
+COSMATI_KERNEL(winograd_threads, Traits::Matrices::size < 8 ? 4 : 3)
 winograd_image_kernel(COSMATI_PARAMETER WinogradImageParameters params) {
-  using Matrices = WinogradMatrices<Traits::tile>;
+  using Matrices = typename Traits::Matrices;
   constexpr int size = Matrices::size, width = Traits::channels;
   WinogradPlace const at = winograd_place<width>(params.to);
   if (!exists(params.to, at)) return;
@@ -162,10 +161,11 @@ winograd_image_kernel(COSMATI_PARAMETER WinogradImageParameters params) {
 // Transforms sums: A m A^T; applies the epilogue and stores the results.
 template <WinogradResultPolicy policy, class Epilogue_, class Destination_>
 struct WinogradResultTraits {
+  using Matrices = WinogradMatrices<policy.tile, policy.taps>;
   static constexpr int tile = policy.tile;
   static constexpr WinogradRun run = policy.run;
   static constexpr bool channels_last = run == WinogradRun::channels;
-  static constexpr int channels = channels_last ? 8 / tile : 1;
+  static constexpr int channels = channels_last ? winograd_channels(Matrices::size) : 1;
   using Epilogue = Epilogue_;
   using Destination = Destination_;
   using Params = WinogradResultParameters<typename Epilogue::Arguments, typename Destination::Arguments>;
@@ -189,7 +189,7 @@ template <class Traits>
 COSMATI_KERNEL(winograd_threads, 4)
 winograd_result_kernel(COSMATI_PARAMETER typename Traits::Params params) {
   constexpr int tile = Traits::tile, width = Traits::channels;
-  using Matrices = WinogradMatrices<tile>;
+  using Matrices = typename Traits::Matrices;
   constexpr int size = Matrices::size;
   WinogradPlace const at = winograd_place<width>(params.from);
   if (!exists(params.from, at)) return;

@@ -23,6 +23,7 @@ inline constexpr int winograd_threads = 128;
 struct WinogradFilterParameters {
   void const* filter = nullptr;  // the part's first tap
   DataType type = DataType::f32;
+  int rows = 0, columns = 0;                // taps of the part; those that it lacks are zeros
   Index row_stride = 0, column_stride = 0;  // elements between taps
   Index line_stride = 0, place_stride = 0;
   WinogradMatrix to;

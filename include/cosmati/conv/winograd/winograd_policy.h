@@ -8,24 +8,22 @@ namespace cosmati {
 // channel; columns of a tile or single pixels, if n is the pixel.
 enum class WinogradRun : unsigned char { channels, columns, pixel };
 
-// `tile`: rows and columns of results of a tile; `rows`, `columns`: taps of the part of the filter, at most 3
-// each; the taps missing of three are zeros.
+// `tile`: rows and columns of results of a tile; `taps`: those of a part of the filter.
 struct WinogradFilterPolicy {
-  int tile = 2;
-  int rows = 3, columns = 3;
+  int tile = 2, taps = 3;
 };
 
 // `channels_last`: lines are tiles and places channels, `channels` per thread, loaded as vectors if
 // `together`; otherwise lines are channels and places tiles.
 struct WinogradImagePolicy {
-  int tile = 2;
+  int tile = 2, taps = 3;
   bool channels_last = false;
   int channels = 1;
   bool together = false;
 };
 
 struct WinogradResultPolicy {
-  int tile = 2;
+  int tile = 2, taps = 3;
   WinogradRun run = WinogradRun::pixel;
 };
 

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 
-#include "cosmati/conv/winograd/winograd_matrices.h"
 #include "src/plan/conv/choice.h"
 #include "src/plan/conv/launch.h"
 
@@ -11,8 +10,6 @@ namespace cosmati::plan {
 namespace {
 
 using Problem = ConvolutionProblem;
-
-constexpr int taps_of_part = WinogradMatrices<2>::taps;
 
 int to_int(Index value) { return static_cast<int>(value); }
 Index parts(Index extent, Index of) { return (extent + of - 1) / of; }
@@ -77,10 +74,10 @@ WinogradMatrix tiles_matrix(SlidingForm const& form, WinogradRecipe const& recip
   return winograd_matrix(channels, tiles, winograd_pitch(maximum, type), channels, type, 1, data);
 }
 
-TensorDescription winograd_operand(WinogradMatrix const& from, int tile, bool lines_first) {
+TensorDescription winograd_operand(WinogradMatrix const& from, int size, bool lines_first) {
   TensorDescription tensor;
   tensor.type = from.type;
-  tensor.layout.shape = {Index{tile + 2} * (tile + 2), lines_first ? from.lines : from.places,
+  tensor.layout.shape = {Index{size} * size, lines_first ? from.lines : from.places,
                          lines_first ? from.places : from.lines};
   Index const strides[2] = {from.pitch, 1};
   tensor.layout.stride[0] = from.matrix_pitch;
@@ -102,22 +99,23 @@ Index winograd_blocks(WinogradMatrix const& matrix, int width) {
   return parts(matrix.places, width * lanes) * parts(matrix.lines, others);
 }
 
-int winograd_parts(SlidingForm const& form) {
-  return to_int(parts(form.window.rows.taps, taps_of_part) * parts(form.window.columns.taps, taps_of_part));
+int winograd_parts(SlidingForm const& form, WinogradRecipe const& recipe) {
+  return to_int(parts(form.window.rows.taps, recipe.taps) * parts(form.window.columns.taps, recipe.taps));
 }
 
-WinogradPart winograd_part(SlidingForm const& form, int number) {
-  int const across = to_int(parts(form.window.columns.taps, taps_of_part));
+WinogradPart winograd_part(SlidingForm const& form, WinogradRecipe const& recipe, int number) {
+  int const across = to_int(parts(form.window.columns.taps, recipe.taps));
   WinogradPart part;
-  part.row = number / across * taps_of_part;
-  part.column = number % across * taps_of_part;
-  part.rows = std::min(taps_of_part, form.window.rows.taps - part.row);
-  part.columns = std::min(taps_of_part, form.window.columns.taps - part.column);
+  part.row = number / across * recipe.taps;
+  part.column = number % across * recipe.taps;
+  part.rows = std::min(recipe.taps, form.window.rows.taps - part.row);
+  part.columns = std::min(recipe.taps, form.window.columns.taps - part.column);
   return part;
 }
 
 WinogradMatrix filter_matrix(SlidingForm const& form, WinogradRecipe const& recipe, std::byte* workspace) {
-  Index const inputs = Index{form.window.inputs} * winograd_parts(form), outputs = form.window.outputs;
+  Index const inputs = Index{form.window.inputs} * winograd_parts(form, recipe),
+              outputs = form.window.outputs;
   Index const lines = recipe.filter_inputs_last ? outputs : inputs,
               places = recipe.filter_inputs_last ? inputs : outputs;
   return winograd_matrix(lines, places, winograd_pitch(places, recipe.type), lines, recipe.type, 1,
@@ -126,7 +124,7 @@ WinogradMatrix filter_matrix(SlidingForm const& form, WinogradRecipe const& reci
 
 WinogradFilterParameters filter_parameters(SlidingForm const& form, WinogradRecipe const& recipe,
                                            void const* filter, int part, std::byte* workspace) {
-  WinogradPart const taps = winograd_part(form, part);
+  WinogradPart const taps = winograd_part(form, recipe, part);
   SlidingForm moved = form;
   moved.filter_base +=
       taps.row * form.window.rows.filter_stride + taps.column * form.window.columns.filter_stride;
@@ -135,6 +133,8 @@ WinogradFilterParameters filter_parameters(SlidingForm const& form, WinogradReci
   WinogradFilterParameters made;
   made.filter = window.filter;
   made.type = (form.form.image_is_a ? form.form.b : form.form.a).type;
+  made.rows = taps.rows;
+  made.columns = taps.columns;
   made.row_stride = window.rows.filter_stride;
   made.column_stride = window.columns.filter_stride;
   made.line_stride = inputs_last ? window.filter_output : window.filter_input;
@@ -167,14 +167,14 @@ IndexStrides winograd_tiles(SlidingForm const& form, WinogradRecipe const& recip
 
 WinogradMatrix image_matrix(SlidingForm const& form, WinogradRecipe const& recipe, Index images,
                             std::byte* workspace) {
-  return tiles_matrix(form, recipe, images, Index{form.window.inputs} * winograd_parts(form),
+  return tiles_matrix(form, recipe, images, Index{form.window.inputs} * winograd_parts(form, recipe),
                       recipe.image_channels_last, recipe.type, at_offset(workspace, recipe.image));
 }
 
 WinogradImageParameters image_parameters(SlidingForm const& form, WinogradRecipe const& recipe,
                                          void const* image, Index first, Index count, int part,
                                          std::byte* workspace) {
-  WinogradPart const taps = winograd_part(form, part);
+  WinogradPart const taps = winograd_part(form, recipe, part);
   SlidingForm moved = form;
   moved.image_base += first * form.window.image_stride;
   SlidingArguments const window = sliding_arguments(moved, image, nullptr);
@@ -206,10 +206,10 @@ Plan<GemmProblem> winograd_product(Plan<Problem> const& plan) {
   SlidingForm const form = winograd_form(plan.problem);
   Plan<GemmProblem> product;
   GemmProblem& gemm = product.problem;  // sums(tile, k) = image(tile, c) * filter(c, k) for each position
-  gemm.a = winograd_operand(image_matrix(form, recipe, recipe.slice, nullptr), recipe.tile,
+  gemm.a = winograd_operand(image_matrix(form, recipe, recipe.slice, nullptr), recipe.size(),
                             recipe.image_channels_last);
-  gemm.b = winograd_operand(filter_matrix(form, recipe, nullptr), recipe.tile, !recipe.filter_inputs_last);
-  gemm.d = winograd_operand(sums_matrix(form, recipe, recipe.slice, nullptr), recipe.tile,
+  gemm.b = winograd_operand(filter_matrix(form, recipe, nullptr), recipe.size(), !recipe.filter_inputs_last);
+  gemm.d = winograd_operand(sums_matrix(form, recipe, recipe.slice, nullptr), recipe.size(),
                             recipe.run == WinogradRun::channels);
   product.device = plan.device;
   product.kernel = name_of(plan.recipe.product.policy.main_loop);

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "cosmati/conv/winograd/winograd_arguments.h"
+#include "cosmati/conv/winograd/winograd_matrices.h"
 #include "cosmati/ops/convolution.h"
 #include "cosmati/ops/gemm.h"
 #include "src/plan/conv/sliding.h"
@@ -23,36 +24,40 @@ std::string winograd_violation(ConvolutionProblem const& problem);
 // sums through transforms stored in `type`: with k the factor by which transforms of `tile` amplify an error,
 //   (0.18 k^2 (2 u_type^2 + u^2 (terms / 2 + 12)))^1/2,
 // where 0.18 u^2 is the mean square of a rounding's relative error, and u that of f32; only half of the terms
-// of a sum are counted. A filter of rows x columns taps has `channels` terms for each of its parts.
+// of a sum are counted. A filter of rows x columns taps has `channels` terms for each of its parts of taps x
+// taps.
 double sums_error(DataType sum, Index terms);
-double winograd_error(int tile, DataType type, Index channels, Index rows = 3, Index columns = 3);
+double winograd_error(int tile, DataType type, Index channels, Index rows = 3, Index columns = 3,
+                      int taps = 3);
 // The same of a filter gradient in f32, whose sums have `tiles` terms.
 double winograd_filter_error(int tile, Index tiles);
 
 // The form of the problem; for a data gradient the filter is reversed.
 SlidingForm winograd_form(ConvolutionProblem const& problem);
 
-// Filters are divided into parts of at most 3x3 taps, each of which is transformed with the windows of the
-// image that it meets. The channels of all parts follow each other in the matrices, so that the products add
-// the parts' sums.
+// Filters are divided into parts of at most 3x3 or 5x5 taps, each of which is transformed with the windows of
+// the image that it meets. The channels of all parts follow each other in the matrices, so that the products
+// add the parts' sums.
 struct WinogradPart {
   int row = 0, column = 0;  // its first tap
   int rows = 3, columns = 3;
 };
-int winograd_parts(SlidingForm const& form);
-WinogradPart winograd_part(SlidingForm const& form, int number);
+int winograd_parts(SlidingForm const& form, WinogradRecipe const& recipe);
+WinogradPart winograd_part(SlidingForm const& form, WinogradRecipe const& recipe, int number);
 
 // The plan of the products, whose recipe is part of the convolution's plan.
 Plan<GemmProblem> winograd_product(Plan<ConvolutionProblem> const& plan);
 
 // Channels per thread if they are contiguous.
-constexpr int winograd_channels(WinogradRecipe const& recipe) { return 8 / recipe.tile; }
+constexpr int winograd_channels(WinogradRecipe const& recipe) {
+  return cosmati::winograd_channels(recipe.size());
+}
 Index winograd_blocks(WinogradMatrix const& matrix, int width);
 
 // Shared by the offers: the refusal of strides, dilation or groups, empty if there is none; the size of the
 // matrices of all positions; the predicted time of a pass over memory.
 std::string winograd_shape_violation(ConvolutionProblem const& problem);
-std::size_t winograd_bytes(WinogradMatrix const& matrix, int tile);
+std::size_t winograd_bytes(WinogradMatrix const& matrix, int size);
 double transform_pass_seconds(double bytes, Gpu const& gpu);
 
 // Rounds a pitch up to full 32-byte sectors.
@@ -64,7 +69,7 @@ WinogradMatrix winograd_matrix(Index lines, Index places, Index pitch, Index pit
 WinogradMatrix tiles_matrix(SlidingForm const& form, WinogradRecipe const& recipe, Index images,
                             Index channels, bool channels_last, DataType type, std::byte* data);
 // The matrices as an operand (position, rows, columns) of a product; `lines_first` makes lines the rows.
-TensorDescription winograd_operand(WinogradMatrix const& from, int tile, bool lines_first);
+TensorDescription winograd_operand(WinogradMatrix const& from, int size, bool lines_first);
 
 // The matrices with the channels of all parts, and parameters of the launch for one part.
 WinogradMatrix filter_matrix(SlidingForm const& form, WinogradRecipe const& recipe, std::byte* workspace);

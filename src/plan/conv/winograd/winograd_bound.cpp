@@ -2,7 +2,10 @@
 #include "src/plan/conv/winograd/winograd_bound.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <numeric>
+#include <span>
 #include <vector>
 
 #include "cosmati/conv/winograd/winograd_matrices.h"
@@ -16,9 +19,11 @@ namespace {
 
 using Problem = ConvolutionProblem;
 
-// matrix * value * matrix^T, and the same with the absolute values of all terms.
+// matrix * value * matrix^T, and the same with the absolute values of all terms. `group`: equal elements of a
+// position, among the terms of a sum, have the same number.
 struct Both {
   std::vector<double> plain, absolute;
+  std::vector<std::size_t> group = {};
 };
 template <int size, int taken, class Matrix>
 Both transformed(Matrix const& matrix, double const (&value)[taken][taken]) {
@@ -35,16 +40,58 @@ Both transformed(Matrix const& matrix, double const (&value)[taken][taken]) {
   return made;
 }
 
-template <int tile>
+void number_groups(std::span<Both> terms) {
+  std::size_t const positions = terms.front().plain.size();
+  for (Both& term : terms) term.group.resize(positions);
+  std::vector<std::size_t> order(terms.size());
+  for (std::size_t at = 0; at < positions; ++at) {
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    auto const value = [&](std::size_t i) { return terms[i].plain[at]; };
+    std::sort(order.begin(), order.end(), [&](std::size_t x, std::size_t y) { return value(x) < value(y); });
+    std::size_t group = 0;
+    for (std::size_t i = 0; i < order.size(); ++i) {
+      if (i > 0 && value(order[i]) != value(order[i - 1])) ++group;
+      terms[order[i]].group[at] = group;
+    }
+  }
+}
+
+// Equal factors have the same rounding error, which multiplies the sum of their products: with equal channels
+// errors grow like the number of channels, otherwise like its square root.
+class SumsOfGroups {
+ public:
+  explicit SumsOfGroups(std::size_t terms) : sums_(terms) {}
+  void add(std::size_t group, double product, double absolute) {
+    sums_[group][0] += product;
+    sums_[group][1] += absolute;
+    count_ = std::max(count_, group + 1);
+  }
+  // The sum of the squares of products, each times `of_type`, and of absolute values; begins again.
+  double squares(double of_type, double of_f32) {
+    double sum = 0;
+    for (std::size_t i = 0; i < count_; ++i)
+      sum += of_type * sums_[i][0] * sums_[i][0] + of_f32 * sums_[i][1] * sums_[i][1];
+    std::fill_n(sums_.begin(), count_, std::array<double, 2>{});
+    count_ = 0;
+    return sum;
+  }
+
+ private:
+  std::vector<std::array<double, 2>> sums_;
+  std::size_t count_ = 0;
+};
+
+template <int tile, int taps>
 class Bound {
-  using Matrices = WinogradMatrices<tile>;
+  using Matrices = WinogradMatrices<tile, taps>;
   static constexpr int size = Matrices::size;
 
  public:
   Bound(Plan<Problem> const& plan, Problem::Arguments const& arguments)
       : problem_(plan.problem),
         form_(winograd_form(plan.problem)),
-        kept_(unit_roundoff(std::get<WinogradRecipe>(plan.recipe.own).type)) {
+        recipe_(std::get<WinogradRecipe>(plan.recipe.own)),
+        kept_(unit_roundoff(recipe_.type)) {
     ConvolutionPointers const pointers = pointers_of(problem_, form_.form, arguments);
     bool const first = form_.form.image_is_a;
     window_ = sliding_arguments(form_, first ? pointers.a : pointers.b, first ? pointers.b : pointers.a);
@@ -53,10 +100,14 @@ class Bound {
   Tensor of_result() {
     bool const forward = problem_.direction == ConvolutionDirection::forward;
     Tensor bound(DataType::f64, (forward ? problem_.y : problem_.x).shape());
-    for (int part = 0; part < winograd_parts(form_); ++part) parts_.push_back(winograd_part(form_, part));
+    for (int part = 0; part < winograd_parts(form_, recipe_); ++part)
+      parts_.push_back(winograd_part(form_, recipe_, part));
     for (int k = 0; k < window_.outputs; ++k)
       for (WinogradPart const& part : parts_)
         for (int c = 0; c < window_.inputs; ++c) filters_.push_back(filter(k, c, part));
+    std::size_t const terms = parts_.size() * static_cast<std::size_t>(window_.inputs);
+    for (std::size_t k = 0; k < filters_.size(); k += terms)
+      number_groups(std::span(filters_).subspan(k, terms));
     for (int n = 0; n < window_.images; ++n)
       for (int row = 0; row < window_.rows.outputs; row += tile)
         for (int column = 0; column < window_.columns.outputs; column += tile) of_tile(n, row, column, bound);
@@ -67,7 +118,7 @@ class Bound {
   double element(void const* data, DataType type, Index offset) const { return load(type, data, offset); }
 
   Both filter(int k, int c, WinogradPart const& part) const {
-    double value[3][3] = {};
+    double value[taps][taps] = {};
     for (int r = 0; r < part.rows; ++r)
       for (int s = 0; s < part.columns; ++s)
         value[r][s] = element(window_.filter, problem_.w.type,
@@ -97,17 +148,22 @@ class Bound {
     for (WinogradPart const& part : parts_)
       for (int c = 0; c < window_.inputs; ++c)
         images.push_back(image(n, c, row + part.row, column + part.column));
+    number_groups(images);
     double const terms = static_cast<double>(images.size());
+    SumsOfGroups of_filters(images.size()), of_images(images.size());
     for (int k = 0; k < window_.outputs; ++k) {
       double squares[positions] = {}, sums[positions] = {};
-      for (std::size_t term = 0; term < images.size(); ++term) {
-        Both const &f = filters_[static_cast<std::size_t>(k) * images.size() + term], &v = images[term];
-        for (std::size_t at = 0; at < positions; ++at) {
-          double const product = f.plain[at] * v.plain[at], of_f = f.absolute[at] * v.plain[at],
-                       of_v = f.plain[at] * v.absolute[at];
-          squares[at] += 2 * kept_ * kept_ * product * product + 8 * u * u * (of_f * of_f + of_v * of_v);
+      Both const* const filter = &filters_[static_cast<std::size_t>(k) * images.size()];
+      for (std::size_t at = 0; at < positions; ++at) {
+        for (std::size_t term = 0; term < images.size(); ++term) {
+          Both const &f = filter[term], &v = images[term];
+          double const product = f.plain[at] * v.plain[at];
+          of_filters.add(f.group[at], product, f.absolute[at] * v.plain[at]);
+          of_images.add(v.group[at], product, f.plain[at] * v.absolute[at]);
           sums[at] += std::fabs(product);
         }
+        squares[at] =
+            of_filters.squares(kept_ * kept_, 8 * u * u) + of_images.squares(kept_ * kept_, 8 * u * u);
       }
       for (int p = 0; p < tile && row + p < window_.rows.outputs; ++p)
         for (int q = 0; q < tile && column + q < window_.columns.outputs; ++q) {
@@ -128,6 +184,7 @@ class Bound {
   Problem const& problem_;
   SlidingForm form_;
   SlidingArguments window_;
+  WinogradRecipe const& recipe_;
   double kept_;
   std::vector<WinogradPart> parts_;
   std::vector<Both> filters_;  // (outputs, parts, inputs)
@@ -227,11 +284,13 @@ class FilterBound {
 }  // namespace
 
 Tensor winograd_bound(Plan<Problem> const& plan, Problem::Arguments const& arguments) {
-  int const tile = std::get<WinogradRecipe>(plan.recipe.own).tile;
+  auto const& recipe = std::get<WinogradRecipe>(plan.recipe.own);
+  int const tile = recipe.tile;
   if (plan.problem.direction == ConvolutionDirection::filter)
     return tile == 2 ? FilterBound<2>(plan.problem, arguments).of_result()
                      : FilterBound<4>(plan.problem, arguments).of_result();
-  return tile == 2 ? Bound<2>(plan, arguments).of_result() : Bound<4>(plan, arguments).of_result();
+  if (recipe.taps == 5) return Bound<4, 5>(plan, arguments).of_result();
+  return tile == 2 ? Bound<2, 3>(plan, arguments).of_result() : Bound<4, 3>(plan, arguments).of_result();
 }
 
 }  // namespace cosmati::plan

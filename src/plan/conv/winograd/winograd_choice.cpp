@@ -23,10 +23,9 @@ constexpr double mean_square_of_rounding =
 // In one dimension of `all` taps, for independent inputs: the variance that an error of the transformed
 // factors causes in the outputs (of a filter gradient: the taps), relative to that of the same relative error
 // in the factors themselves, averaged over a tile.
-template <int tile>
+template <int tile, int taps = 3>
 double amplification(bool of_filter_gradient, Index all = 3) {
-  using Matrices = WinogradMatrices<tile>;
-  constexpr int taps = Matrices::taps;
+  using Matrices = WinogradMatrices<tile, taps>;
   double const real_taps = static_cast<double>(all);
   auto const square = [](double value) { return value * value; };
   double sum = 0;
@@ -52,13 +51,26 @@ double error_of(double amplification, DataType type, Index terms) {
                    (2 * of_type * of_type + of_sum * of_sum * (static_cast<double>(terms) / 2 + 12)));
 }
 
-DataType transformed_type(DataType type, int tile) {
-  // The larger tile would lose some of bf16's 8 bits; the 11 bits of tf32 preserve them.
-  return type == DataType::bf16 && tile == 4 ? DataType::tf32 : type;
+DataType transformed_type(DataType type, WinogradRecipe const& recipe) {
+  // Larger tiles would lose some of bf16's 8 bits; the 11 bits of tf32 preserve them. Parts of five taps
+  // multiply data by up to 225, which leaves too little of f16's range.
+  bool const loses =
+      (type == DataType::bf16 && recipe.tile == 4) || (type == DataType::f16 && recipe.taps == 5);
+  return loses ? DataType::tf32 : type;
 }
 
 bool computes(DataType type) {
   return type == DataType::f32 || type == DataType::tf32 || type == DataType::f16 || type == DataType::bf16;
+}
+
+// The taps of a part: five, if that takes at least a fifth fewer products, as the error is four times as
+// large.
+int taps_of_parts(int tile, Index rows, Index columns) {
+  auto const products = [&](int taps) {
+    Index const size = tile + taps - 1;
+    return (rows + taps - 1) / taps * ((columns + taps - 1) / taps) * size * size;
+  };
+  return tile == 4 && products(5) * 5 <= products(3) * 4 ? 5 : 3;
 }
 
 class Tile {
@@ -69,10 +81,12 @@ class Tile {
     auto& own = recipe_.own.emplace<WinogradRecipe>();
     ConvolutionForm const& form = form_.form;
     own.tile = tile;
-    own.type = transformed_type(form.image().type, tile);
+    own.taps = taps_of_parts(tile, form_.window.rows.taps, form_.window.columns.taps);
+    own.type = transformed_type(form.image().type, own);
     SlidingArguments const& window = form_.window;
     auto const distance = [](Index stride) { return stride == 0 ? Index{1} << 62 : std::abs(stride); };
-    bool const parts_are_aligned = winograd_parts(form_) == 1 || window.inputs % winograd_channels(own) == 0;
+    bool const parts_are_aligned =
+        winograd_parts(form_, own) == 1 || window.inputs % winograd_channels(own) == 0;
     own.image_channels_last =
         parts_are_aligned && distance(window.image_input) < std::min({distance(window.columns.image_stride),
                                                                       distance(window.rows.image_stride),
@@ -127,7 +141,7 @@ class Tile {
   double error() const {
     WinogradRecipe const& own = std::get<WinogradRecipe>(recipe_.own);
     return winograd_error(own.tile, own.type, form_.window.inputs, form_.window.rows.taps,
-                          form_.window.columns.taps);
+                          form_.window.columns.taps, own.taps);
   }
 
  private:
@@ -147,9 +161,9 @@ class Tile {
   std::size_t bytes(std::size_t first = 0) {
     WinogradRecipe& own = std::get<WinogradRecipe>(recipe_.own);
     own.filter = padded_bytes(first);
-    own.image = own.filter + winograd_bytes(filter_matrix(form_, own, nullptr), own.tile);
-    own.sums = own.image + winograd_bytes(image_matrix(form_, own, own.slice, nullptr), own.tile);
-    own.end = own.sums + winograd_bytes(sums_matrix(form_, own, own.slice, nullptr), own.tile);
+    own.image = own.filter + winograd_bytes(filter_matrix(form_, own, nullptr), own.size());
+    own.sums = own.image + winograd_bytes(image_matrix(form_, own, own.slice, nullptr), own.size());
+    own.end = own.sums + winograd_bytes(sums_matrix(form_, own, own.slice, nullptr), own.size());
     return own.end;
   }
 
@@ -158,7 +172,7 @@ class Tile {
     offer.workspace_bytes = bytes(product.workspace_bytes);
     recipe_.product = product.recipe;
     Index const images = form_.window.images, slices = (images + own.slice - 1) / own.slice;
-    int const parts = winograd_parts(form_);
+    int const parts = winograd_parts(form_, own);
     recipe_.launches = static_cast<int>(parts + (2 + parts) * slices);
     double const transforms = transform_seconds(slices);
     double product_seconds = product.recipe.predicted_seconds;
@@ -174,7 +188,8 @@ class Tile {
         "tiles of {0}x{0}, {5}a NaN spreads to its whole tile, expected error {1:.2g}, transforms {2:.3g} us, "
         "{3} launches{4}",
         own.tile, offer.expected_error, transforms * 1e6, recipe_.launches, offer.text,
-        parts == 1 ? "" : fmt::format("filters in {} parts, ", parts));
+        (own.taps == 3 ? "" : fmt::format("{0}x{0} taps, ", own.taps)) +
+            (parts == 1 ? "" : fmt::format("filters in {} parts, ", parts)));
   }
 
   double transform_seconds(Index slices) const {
@@ -186,7 +201,7 @@ class Tile {
                          size_of(form.image().type);
     double const filter = real(window.inputs) * window.outputs * window.rows.taps * window.columns.taps *
                           size_of((form.image_is_a ? form.b : form.a).type);
-    int const parts = winograd_parts(form_);
+    int const parts = winograd_parts(form_, own);
     double const transformed = real(slices) * real(own.sums - own.image),
                  sums = real(slices) * real(own.end - own.sums);
     double const launches =
@@ -209,11 +224,13 @@ double sums_error(DataType sum, Index terms) {
   return unit_roundoff(sum) * std::sqrt(mean_square_of_rounding * static_cast<double>(terms) / 2);
 }
 
-double winograd_error(int tile, DataType type, Index channels, Index rows, Index columns) {
-  auto const of = [&](Index taps) {
-    return tile == 2 ? amplification<2>(false, taps) : amplification<4>(false, taps);
+double winograd_error(int tile, DataType type, Index channels, Index rows, Index columns, int taps) {
+  auto const of = [&](Index all) {
+    return tile == 2   ? amplification<2>(false, all)
+           : taps == 3 ? amplification<4>(false, all)
+                       : amplification<4, 5>(false, all);
   };
-  Index const parts = (rows + 2) / 3 * ((columns + 2) / 3);
+  Index const parts = (rows + taps - 1) / taps * ((columns + taps - 1) / taps);
   // The square root of the variance over two dimensions.
   return error_of(std::sqrt(of(rows) * of(columns)), type, parts * channels);
 }
@@ -222,9 +239,8 @@ double winograd_filter_error(int tile, Index tiles) {
   return error_of(tile == 2 ? amplification<2>(true) : amplification<4>(true), DataType::f32, tiles);
 }
 
-std::size_t winograd_bytes(WinogradMatrix const& matrix, int tile) {
-  return padded_bytes(
-      static_cast<std::size_t>((tile + 2) * (tile + 2) * matrix.matrix_pitch * size_of(matrix.type)));
+std::size_t winograd_bytes(WinogradMatrix const& matrix, int size) {
+  return padded_bytes(static_cast<std::size_t>(size * size * matrix.matrix_pitch * size_of(matrix.type)));
 }
 
 double transform_pass_seconds(double bytes, Gpu const& gpu) {

@@ -68,24 +68,24 @@ class Slice {
     return winograd_matrix(filters, channels, winograd_pitch(channels, DataType::f32), filters, DataType::f32,
                            1, workspace == nullptr ? nullptr : workspace + recipe_.sums);
   }
-  std::size_t bytes_of_sums() const { return winograd_bytes(sums(nullptr), recipe_.tile); }
+  std::size_t bytes_of_sums() const { return winograd_bytes(sums(nullptr), recipe_.size()); }
 
   // sums(k, c) = sum over tiles of dy(k, tile) * x(tile, c), for each position.
   GemmProblem product() const {
     GemmProblem gemm;
-    gemm.a = winograd_operand(gradient(nullptr, 0, nullptr).to, recipe_.tile, !recipe_.filter_inputs_last);
-    gemm.b = winograd_operand(image(nullptr, 0, nullptr).to, recipe_.tile, recipe_.image_channels_last);
-    gemm.d = winograd_operand(sums(nullptr), recipe_.tile, true);
+    gemm.a = winograd_operand(gradient(nullptr, 0, nullptr).to, recipe_.size(), !recipe_.filter_inputs_last);
+    gemm.b = winograd_operand(image(nullptr, 0, nullptr).to, recipe_.size(), recipe_.image_channels_last);
+    gemm.d = winograd_operand(sums(nullptr), recipe_.size(), true);
     return gemm;
   }
 
   // Sets the offsets of the matrices, which begin at `first`, and returns their end.
   static std::size_t layout(Problem const& problem, WinogradRecipe& recipe, std::size_t first = 0) {
     recipe.filter = padded_bytes(first);
-    recipe.image =
-        recipe.filter + winograd_bytes(Slice(problem, recipe).gradient(nullptr, 0, nullptr).to, recipe.tile);
+    recipe.image = recipe.filter +
+                   winograd_bytes(Slice(problem, recipe).gradient(nullptr, 0, nullptr).to, recipe.size());
     recipe.sums =
-        recipe.image + winograd_bytes(Slice(problem, recipe).image(nullptr, 0, nullptr).to, recipe.tile);
+        recipe.image + winograd_bytes(Slice(problem, recipe).image(nullptr, 0, nullptr).to, recipe.size());
     Slice const slice(problem, recipe);
     recipe.end = recipe.sums + static_cast<std::size_t>(slice.parts()) * slice.bytes_of_sums();
     return recipe.end;

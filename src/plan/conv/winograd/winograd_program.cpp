@@ -44,22 +44,21 @@ program::KernelSpec transform(std::string entry, std::string traits, char const*
 
 std::string WinogradFilterTraits::print() const {
   return fmt::format(
-      "cosmati::WinogradFilterTraits<cosmati::WinogradFilterPolicy{{.tile = {}, .rows = {}, .columns = {}}}, {}, "
-      "{}>",
-      policy.tile, policy.rows, policy.columns, from, to);
+      "cosmati::WinogradFilterTraits<cosmati::WinogradFilterPolicy{{.tile = {}, .taps = {}}}, {}, {}>",
+      policy.tile, policy.taps, from, to);
 }
 
 std::string WinogradImageTraits::print() const {
   return fmt::format(
-      "cosmati::WinogradImageTraits<cosmati::WinogradImagePolicy{{.tile = {}, .channels_last = {}, "
+      "cosmati::WinogradImageTraits<cosmati::WinogradImagePolicy{{.tile = {}, .taps = {}, .channels_last = {}, "
       ".channels = {}, .together = {}}}, {}, {}>",
-      policy.tile, policy.channels_last, policy.channels, policy.together, from, to);
+      policy.tile, policy.taps, policy.channels_last, policy.channels, policy.together, from, to);
 }
 
 std::string WinogradResultTraits::print() const {
   return fmt::format(
-      "WinogradResultTraits<WinogradResultPolicy{{.tile = {}, .run = WinogradRun::{}}},\n{},\n{}>",
-      policy.tile, name_of(policy.run), epilogue, destination);
+      "WinogradResultTraits<WinogradResultPolicy{{.tile = {}, .taps = {}, .run = WinogradRun::{}}},\n{},\n{}>",
+      policy.tile, policy.taps, name_of(policy.run), epilogue, destination);
 }
 
 program::Program winograd_program(Plan<Problem> const& plan) {
@@ -80,39 +79,36 @@ program::Program winograd_program(Plan<Problem> const& plan) {
   std::string const to = elements(recipe.type);
   int const channels = winograd_channels(recipe), image_width = recipe.image_channels_last ? channels : 1,
             result_width = recipe.run == WinogradRun::channels ? channels : 1;
-  int const parts = winograd_parts(shape->form);
-  std::vector<std::size_t> filter_kernels;
-  for (int part = 0; part < parts; ++part) {
-    WinogradPart const taps = winograd_part(shape->form, part);
-    WinogradFilterTraits const of_filter{{.tile = recipe.tile, .rows = taps.rows, .columns = taps.columns},
-                                         elements((form.image_is_a ? form.b : form.a).type),
-                                         to};
-    filter_kernels.push_back(
-        made.add_pass(transform("winograd_filter_kernel", of_filter.print(), "filters transformed", false)));
-  }
+  int const parts = winograd_parts(shape->form, recipe);
+  WinogradFilterTraits const of_filter{
+      {.tile = recipe.tile, .taps = recipe.taps}, elements((form.image_is_a ? form.b : form.a).type), to};
   WinogradImageTraits const of_image{
       {.tile = recipe.tile,
+       .taps = recipe.taps,
        .channels_last = recipe.image_channels_last,
        .channels = image_width,
        .together = recipe.image_together || (emulated && !recipe.image_channels_last)},
       elements(form.image().type),
       to};
-  std::size_t const image_kernel = made.add_pass(
+  std::size_t const filter_kernel = made.add_pass(
+                        transform("winograd_filter_kernel", of_filter.print(), "filters transformed", false)),
+                    image_kernel = made.add_pass(
                         transform("winograd_image_kernel", of_image.print(), "image transformed", false)),
                     product = made.add_product(winograd_product(plan));
   KernelTypes const types = made.types_of(form);
   with_parts(plan, [&]<class Epilogue, class Destination>(Epilogue, Destination) {
     using Result = WinogradResultParameters<Epilogue, Destination>;
     std::size_t const result_kernel = made.add_kernel<Result>(
-        transform(
-            "winograd_result_kernel",
-            WinogradResultTraits{{.tile = recipe.tile, .run = recipe.run}, types.epilogue, types.destination}
-                .print(),
-            "sums transformed", true),
+        transform("winograd_result_kernel",
+                  WinogradResultTraits{{.tile = recipe.tile, .taps = recipe.taps, .run = recipe.run},
+                                       types.epilogue,
+                                       types.destination}
+                      .print(),
+                  "sums transformed", true),
         form);
     for (int part = 0; part < parts; ++part)
       made.launch<WinogradFilterParameters>(
-          filter_kernels[static_cast<std::size_t>(part)],
+          filter_kernel,
           {winograd_blocks(filter_parameters(shape->form, recipe, nullptr, part, nullptr).to, 1)},
           [shape, part, from = made.filter](program::Run const& run, WinogradFilterParameters& parameters) {
             parameters = filter_parameters(shape->form, shape->recipe, from.of(run), part, run.workspace);

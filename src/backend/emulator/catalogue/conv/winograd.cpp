@@ -27,11 +27,12 @@ struct HostElements {
   }
 };
 
-template <int tile, bool channels_last, bool together>
+template <int tile, int taps, bool channels_last, bool together>
 void add_image(KernelTable& table) {
   constexpr WinogradImagePolicy policy{.tile = tile,
+                                       .taps = taps,
                                        .channels_last = channels_last,
-                                       .channels = channels_last ? 8 / tile : 1,
+                                       .channels = channels_last ? winograd_channels(tile + taps - 1) : 1,
                                        .together = together};
   using Traits = WinogradImageTraits<policy, HostElements, HostElements>;
   add_kernel<&winograd_image_kernel<Traits>, WinogradImageParameters>(
@@ -39,9 +40,9 @@ void add_image(KernelTable& table) {
       plan::WinogradImageTraits{policy, "HostElements", "HostElements"}.print());
 }
 
-template <int tile, WinogradRun run>
+template <int tile, int taps, WinogradRun run>
 void add_result(KernelTable& table) {
-  constexpr WinogradResultPolicy policy{.tile = tile, .run = run};
+  constexpr WinogradResultPolicy policy{.tile = tile, .taps = taps, .run = run};
   using Traits = WinogradResultTraits<policy, ConvolutionHostEpilogue, ConvolutionHostDestination>;
   add_kernel<&winograd_result_kernel<Traits>, typename Traits::Params>(
       table, "winograd_result_kernel",
@@ -66,30 +67,30 @@ void add_taps(KernelTable& table) {
       plan::WinogradTapsTraits{policy, "HostEpilogue", "HostDestination"}.print());
 }
 
-template <int tile, int rows, int columns>
-void add_filter(KernelTable& table) {
-  constexpr WinogradFilterPolicy policy{.tile = tile, .rows = rows, .columns = columns};
-  using Traits = WinogradFilterTraits<policy, HostElements, HostElements>;
-  add_kernel<&winograd_filter_kernel<Traits>, WinogradFilterParameters>(
+template <int tile, int taps>
+void add_transforms(KernelTable& table) {
+  constexpr WinogradFilterPolicy policy{.tile = tile, .taps = taps};
+  using FilterTraits = WinogradFilterTraits<policy, HostElements, HostElements>;
+  add_kernel<&winograd_filter_kernel<FilterTraits>, WinogradFilterParameters>(
       table, "winograd_filter_kernel",
       plan::WinogradFilterTraits{policy, "HostElements", "HostElements"}.print());
+  add_image<tile, taps, false, true>(table), add_image<tile, taps, true, true>(table),
+      add_image<tile, taps, true, false>(table);
+  add_result<tile, taps, WinogradRun::channels>(table), add_result<tile, taps, WinogradRun::columns>(table),
+      add_result<tile, taps, WinogradRun::pixel>(table);
 }
 
 template <int tile>
-void add_all(KernelTable& table) {
-  add_filter<tile, 1, 1>(table), add_filter<tile, 1, 2>(table), add_filter<tile, 1, 3>(table);
-  add_filter<tile, 2, 1>(table), add_filter<tile, 2, 2>(table), add_filter<tile, 2, 3>(table);
-  add_filter<tile, 3, 1>(table), add_filter<tile, 3, 2>(table), add_filter<tile, 3, 3>(table);
-  add_image<tile, false, true>(table), add_image<tile, true, true>(table),
-      add_image<tile, true, false>(table);
-  add_result<tile, WinogradRun::channels>(table), add_result<tile, WinogradRun::columns>(table),
-      add_result<tile, WinogradRun::pixel>(table);
+void add_filter_gradient(KernelTable& table) {
   add_gradient<tile, false>(table), add_gradient<tile, true>(table);
   add_taps<tile, false>(table), add_taps<tile, true>(table);
 }
 
 }  // namespace
 
-void add_winograd(KernelTable& table) { add_all<2>(table), add_all<4>(table); }
+void add_winograd(KernelTable& table) {
+  add_transforms<2, 3>(table), add_transforms<4, 3>(table), add_transforms<4, 5>(table);
+  add_filter_gradient<2>(table), add_filter_gradient<4>(table);
+}
 
 }  // namespace cosmati::emulator
