@@ -9,7 +9,7 @@ ConvolutionDraws const* draws_for(std::string const& kernel) {
   using Numbers = std::vector<Index>;
   using Words = std::vector<std::string>;
   Words const gradients_too = {"forward", "data", "filter"};
-  Numbers const one = {1}, units = {8, 16, 24, 32}, many = {4, 7, 20, 32};
+  Numbers const one = {1}, units = {8, 16, 24, 32}, any = {8, 16, 24, 29, 32, 67}, many = {4, 7, 20, 32};
   static std::vector<ConvolutionDraws> const all = {
       {.kernel = "gemm", .taps = one, .strides = one},
       {.kernel = "bias_gradient", .directions = {"bias"}},
@@ -38,7 +38,7 @@ ConvolutionDraws const* draws_for(std::string const& kernel) {
        .channels = {4, 8, 16, 32},
        .filters = {8, 16, 32},
        .groups = {2, 3, 4}},
-      {.kernel = "warp_specialized", .layouts = {"nhwc"}, .channels = units, .filters = units},
+      {.kernel = "warp_specialized", .layouts = {"nhwc"}, .channels = any, .filters = any},
       {.kernel = "channels_last", .layouts = {"nchw"}, .channels = units, .filters = units},
       {.kernel = "wgrad_taps",
        .directions = {"filter"},

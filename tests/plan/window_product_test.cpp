@@ -294,6 +294,18 @@ TEST(WindowProduct, TmaStoresThePixelsOfPhases) {
   EXPECT_FALSE(destination(64, true));
 }
 
+// 29 channels of 16 bits are no whole units; the result is a matrix, which threads store by its stride.
+TEST(WindowProduct, AResultThatTmaCannotStoreKeepsItsStride) {
+  for (Index const filters : {29, 32}) {
+    Geometry g = windowed_geometries().front();
+    g.k = filters;
+    plan::WindowProducts const windows = plan::window_products(nhwc(forward, g), a_gpu().gpu);
+    EXPECT_EQ(windows.refusal, "");
+    EXPECT_FALSE(windows.by_digits || windows.by_pixels);
+    EXPECT_EQ(windows.parts.front().product.d.row_stride, filters);
+  }
+}
+
 TEST(WindowProduct, ComposedKernelsCompileWithoutSpills) {
   if (!jit::nvrtc_available()) GTEST_SKIP() << jit::nvrtc_description();
   struct Case {

@@ -125,20 +125,21 @@ bool is_in_order(ProductIndex const& index, std::string const& order) {
                         [&](char x, char y) { return order.find(x) < order.find(y); });
 }
 
-// Sets the map of d's pixels and the strides that a prediction needs; returns false if TMA cannot store them.
-bool set_pixels(WindowProduct& made) {
+// Sets the map of d's pixels and returns a matrix like them; none if TMA cannot store them.
+std::optional<MatrixForm> set_pixels(WindowProduct& made) {
   ConvolutionForm const& form = made.form;
   DigitForm const& d = form.d;
   int const size = size_of(d.type);
   bool const has_channels = form.n[0].extent == 1 && form.n[1].extent == 1 &&
                             (form.columns() == 1 || d.arguments.column_stride[2] == 1);
   if (!has_channels || !is_in_order(form.m, "npq") || d.alignment % unit != 0 || d.base * size % unit != 0)
-    return false;
+    return {};
   ImageMap& map = made.result;
   map.extent[0] = form.columns(), map.stride[0] = 1;
-  MatrixForm& matrix = made.product.d;
-  matrix = {.type = d.type, .alignment = d.alignment, .width = d.width, .present = true};
+  MatrixForm matrix = made.product.d;
+  matrix.alignment = d.alignment;
   matrix.column_stride = 1;
+  matrix.present = true;
   constexpr char order[] = {'q', 'p', 'n'};
   for (int i = 3; i > 0; --i) {
     map.extent[i] = 1;
@@ -146,12 +147,13 @@ bool set_pixels(WindowProduct& made) {
       if (form.m[digit].letter != order[i - 1] || form.m[digit].extent == 1) continue;
       map.extent[i] = form.m[digit].extent;
       map.stride[i] = matrix.row_stride = d.arguments.row_stride[digit];
-      if (map.stride[i] <= 0 || map.stride[i] * size % unit != 0) return false;
+      if (map.stride[i] <= 0 || map.stride[i] * size % unit != 0) return {};
     }
   }
   auto* const lowest = reinterpret_cast<void*>(static_cast<std::uintptr_t>(unit));
   TensorBox const box = tensor_box(Along::k, size, 2 * unit / size, tensor_store_rows, 1);
-  return program::map_violation(windowed_tensor(map, d.type, lowest, box)).empty();
+  if (!program::map_violation(windowed_tensor(map, d.type, lowest, box)).empty()) return {};
+  return matrix;
 }
 
 // The form whose image is operand a or b, whichever index is contiguous in the result.
@@ -369,7 +371,8 @@ WindowProducts window_products(Problem const& problem, Gpu const& gpu, PackRecip
   all.operand_bytes = bytes(image) * share_read(p) + bytes(other);
   std::vector<ConvolutionForm> forms = forms_of(p);
   unify(forms);
-  bool are_matrices = true, have_pixels = true;
+  bool are_matrices = true;
+  std::vector<MatrixForm> pixels;  // of the parts whose result TMA could store by pixels
   for (ConvolutionForm const& form : forms) {
     if (form.rows() == 0 || form.columns() == 0) continue;
     WindowProduct& made = all.parts.emplace_back();
@@ -384,11 +387,12 @@ WindowProducts window_products(Problem const& problem, Gpu const& gpu, PackRecip
     Results const results = set_results(made.product, made.form);
     bool const is_matrix = !along_m && results.all && results.d_is_matrix;
     are_matrices = are_matrices && is_matrix;
-    have_pixels =
-        have_pixels && !along_m && results.all && (all.filter_gradient ? is_matrix : set_pixels(made));
+    if (all.filter_gradient || along_m || !results.all) continue;
+    if (std::optional<MatrixForm> const matrix = set_pixels(made)) pixels.push_back(*matrix);
   }
-  all.by_pixels = !are_matrices && have_pixels;
-  all.by_digits = !are_matrices && !have_pixels;
+  all.by_pixels = !are_matrices && pixels.size() == all.parts.size();
+  all.by_digits = !are_matrices && !all.by_pixels;
+  for (std::size_t i = 0; i < all.parts.size() && all.by_pixels; ++i) all.parts[i].product.d = pixels[i];
   if (all.parts.empty()) all.refusal = "the product is empty";
   return all;
 }
