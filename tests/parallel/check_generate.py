@@ -16,7 +16,8 @@ import time
 import numpy as np
 
 COSMATI = os.path.abspath(sys.argv[1])
-MPIRUN = ["mpirun", "--allow-run-as-root", "--oversubscribe", "-n", "4"]
+# mpirun kills ranks a second after SIGTERM; on a busy machine they need longer to say what is done.
+MPIRUN = ["mpirun", "--allow-run-as-root", "--oversubscribe", "--mca", "odls_base_sigkill_timeout", "4", "-n", "4"]
 failures = []
 
 
