@@ -93,11 +93,11 @@ std::optional<MatrixForm> matrix_of(DigitForm const& digits, ProductIndex const&
   return matrix;
 }
 
-// Describes d, the operands and the stores as matrices; returns false if that is impossible for operands or
-// stores (all), and for d (d_is_matrix).
+// What can be described as matrices: all operands and stores of the epilogue, and d.
 struct Results {
-  bool all, d_is_matrix;
+  bool epilogue_is, d_is;
 };
+// Describes them so.
 Results set_results(CanonicalGemm& product, ConvolutionForm const& form) {
   auto const as_matrix = [&](DigitForm const& digits, MatrixForm& matrix) {
     std::optional<MatrixForm> const made = matrix_of(digits, form.m, form.n);
@@ -385,9 +385,9 @@ WindowProducts window_products(Problem const& problem, Gpu const& gpu, PackRecip
     bool const along_m = made.form.rows() > 1 && std::abs(d.row_stride[2]) < std::abs(d.column_stride[2]);
     all.along_m = all.along_m || along_m;
     Results const results = set_results(made.product, made.form);
-    bool const is_matrix = !along_m && results.all && results.d_is_matrix;
+    bool const is_matrix = !along_m && results.epilogue_is && results.d_is;
     are_matrices = are_matrices && is_matrix;
-    if (all.filter_gradient || along_m || !results.all) continue;
+    if (all.filter_gradient || along_m || !results.epilogue_is) continue;
     if (std::optional<MatrixForm> const matrix = set_pixels(made)) pixels.push_back(*matrix);
   }
   all.by_pixels = !are_matrices && pixels.size() == all.parts.size();
