@@ -16,6 +16,10 @@ struct ProductDigit {
   Index extent = 1, first = 0, step = 1;
 };
 using ProductIndex = std::array<ProductDigit, 3>;  // the last is the fastest
+// Whether only the last digit exists, e.g. a channel.
+inline bool has_one_digit(ProductIndex const& index) {
+  return index[0].letter == '1' && index[1].letter == '1';
+}
 
 // An operand indexed (outer, depth). `data` of its arguments is null; `base` elements are added to the
 // tensor's pointer.

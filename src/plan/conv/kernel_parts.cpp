@@ -17,9 +17,6 @@ std::string list_text(std::vector<DigitForm> const& forms) {
   return "FormatList<" + text + ">";
 }
 
-// Whether only the last digit exists, e.g. a channel.
-bool has_one_digit(ProductIndex const& index) { return index[0].letter == '1' && index[1].letter == '1'; }
-
 }  // namespace
 
 std::string epilogue_text(ConvolutionForm const& form) {

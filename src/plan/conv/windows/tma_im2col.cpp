@@ -126,12 +126,12 @@ bool is_in_order(ProductIndex const& index, std::string const& order) {
 }
 
 // Sets the map of d's pixels and returns a matrix like them; none if TMA cannot store them.
-std::optional<MatrixForm> set_pixels(WindowProduct& made) {
+std::optional<MatrixForm> pixels_of(WindowProduct& made) {
   ConvolutionForm const& form = made.form;
   DigitForm const& d = form.d;
   int const size = size_of(d.type);
-  bool const has_channels = form.n[0].extent == 1 && form.n[1].extent == 1 &&
-                            (form.columns() == 1 || d.arguments.column_stride[2] == 1);
+  bool const has_channels =
+      has_one_digit(form.n) && (form.columns() == 1 || d.arguments.column_stride[2] == 1);
   if (!has_channels || !is_in_order(form.m, "npq") || d.alignment % unit != 0 || d.base * size % unit != 0)
     return {};
   ImageMap& map = made.result;
@@ -154,6 +154,18 @@ std::optional<MatrixForm> set_pixels(WindowProduct& made) {
   TensorBox const box = tensor_box(Along::k, size, 2 * unit / size, tensor_store_rows, 1);
   if (!program::map_violation(windowed_tensor(map, d.type, lowest, box)).empty()) return {};
   return matrix;
+}
+
+// Describes every part's d by its pixels, unless TMA cannot store one of them; returns whether it can.
+bool set_pixels(std::vector<WindowProduct>& parts) {
+  std::vector<MatrixForm> matrices;
+  for (WindowProduct& part : parts) {
+    std::optional<MatrixForm> const matrix = pixels_of(part);
+    if (!matrix) return false;
+    matrices.push_back(*matrix);
+  }
+  for (std::size_t i = 0; i < parts.size(); ++i) parts[i].product.d = matrices[i];
+  return true;
 }
 
 // The form whose image is operand a or b, whichever index is contiguous in the result.
@@ -371,8 +383,7 @@ WindowProducts window_products(Problem const& problem, Gpu const& gpu, PackRecip
   all.operand_bytes = bytes(image) * share_read(p) + bytes(other);
   std::vector<ConvolutionForm> forms = forms_of(p);
   unify(forms);
-  bool are_matrices = true;
-  std::vector<MatrixForm> pixels;  // of the parts whose result TMA could store by pixels
+  bool are_matrices = true, epilogues_are = true;
   for (ConvolutionForm const& form : forms) {
     if (form.rows() == 0 || form.columns() == 0) continue;
     WindowProduct& made = all.parts.emplace_back();
@@ -385,14 +396,12 @@ WindowProducts window_products(Problem const& problem, Gpu const& gpu, PackRecip
     bool const along_m = made.form.rows() > 1 && std::abs(d.row_stride[2]) < std::abs(d.column_stride[2]);
     all.along_m = all.along_m || along_m;
     Results const results = set_results(made.product, made.form);
-    bool const is_matrix = !along_m && results.epilogue_is && results.d_is;
-    are_matrices = are_matrices && is_matrix;
-    if (all.filter_gradient || along_m || !results.epilogue_is) continue;
-    if (std::optional<MatrixForm> const matrix = set_pixels(made)) pixels.push_back(*matrix);
+    epilogues_are = epilogues_are && results.epilogue_is;
+    are_matrices = are_matrices && epilogues_are && results.d_is && !along_m;
   }
-  all.by_pixels = !are_matrices && pixels.size() == all.parts.size();
+  all.by_pixels =
+      !are_matrices && epilogues_are && !all.filter_gradient && !all.along_m && set_pixels(all.parts);
   all.by_digits = !are_matrices && !all.by_pixels;
-  for (std::size_t i = 0; i < all.parts.size() && all.by_pixels; ++i) all.parts[i].product.d = pixels[i];
   if (all.parts.empty()) all.refusal = "the product is empty";
   return all;
 }

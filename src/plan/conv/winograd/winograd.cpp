@@ -99,10 +99,6 @@ Index winograd_blocks(WinogradMatrix const& matrix, int width) {
   return parts(matrix.places, width * lanes) * parts(matrix.lines, others);
 }
 
-int winograd_parts(SlidingForm const& form, WinogradRecipe const& recipe) {
-  return to_int(parts(form.window.rows.taps, recipe.taps) * parts(form.window.columns.taps, recipe.taps));
-}
-
 WinogradPart winograd_part(SlidingForm const& form, WinogradRecipe const& recipe, int number) {
   int const across = to_int(parts(form.window.columns.taps, recipe.taps));
   WinogradPart part;

@@ -42,7 +42,12 @@ struct WinogradPart {
   int row = 0, column = 0;  // its first tap
   int rows = 3, columns = 3;
 };
-int winograd_parts(SlidingForm const& form, WinogradRecipe const& recipe);
+constexpr Index winograd_parts(Index rows, Index columns, int taps) {
+  return (rows + taps - 1) / taps * ((columns + taps - 1) / taps);
+}
+inline int winograd_parts(SlidingForm const& form, WinogradRecipe const& recipe) {
+  return static_cast<int>(winograd_parts(form.window.rows.taps, form.window.columns.taps, recipe.taps));
+}
 WinogradPart winograd_part(SlidingForm const& form, WinogradRecipe const& recipe, int number);
 
 // The plan of the products, whose recipe is part of the convolution's plan.

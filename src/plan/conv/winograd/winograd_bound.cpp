@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <compare>
 #include <numeric>
 #include <span>
 #include <vector>
@@ -47,7 +48,9 @@ void number_groups(std::span<Both> terms) {
   for (std::size_t at = 0; at < positions; ++at) {
     std::iota(order.begin(), order.end(), std::size_t{0});
     auto const value = [&](std::size_t i) { return terms[i].plain[at]; };
-    std::sort(order.begin(), order.end(), [&](std::size_t x, std::size_t y) { return value(x) < value(y); });
+    // A total order: the data may hold NaN.
+    std::sort(order.begin(), order.end(),
+              [&](std::size_t x, std::size_t y) { return std::strong_order(value(x), value(y)) < 0; });
     std::size_t group = 0;
     for (std::size_t i = 0; i < order.size(); ++i) {
       if (i > 0 && value(order[i]) != value(order[i - 1])) ++group;

@@ -68,7 +68,7 @@ bool computes(DataType type) {
 int taps_of_parts(int tile, Index rows, Index columns) {
   auto const products = [&](int taps) {
     Index const size = tile + taps - 1;
-    return (rows + taps - 1) / taps * ((columns + taps - 1) / taps) * size * size;
+    return winograd_parts(rows, columns, taps) * size * size;
   };
   return tile == 4 && products(5) * 5 <= products(3) * 4 ? 5 : 3;
 }
@@ -230,9 +230,8 @@ double winograd_error(int tile, DataType type, Index channels, Index rows, Index
            : taps == 3 ? amplification<4>(false, all)
                        : amplification<4, 5>(false, all);
   };
-  Index const parts = (rows + taps - 1) / taps * ((columns + taps - 1) / taps);
   // The square root of the variance over two dimensions.
-  return error_of(std::sqrt(of(rows) * of(columns)), type, parts * channels);
+  return error_of(std::sqrt(of(rows) * of(columns)), type, winograd_parts(rows, columns, taps) * channels);
 }
 
 double winograd_filter_error(int tile, Index tiles) {
