@@ -1,8 +1,10 @@
-"""PyTorch on one GPU with resident data: trains the modern LeNet-5 and runs the DCGAN generator. Prepares each NAME in
-three modes (eager, CUDA graph, torch.compile) and prints one JSON line with the failures. Then, for each line on stdin that
-contains a NAME, briefly measures all modes and prints a JSON line with images/s by mode.
+"""PyTorch on one GPU with resident data: trains the modern LeNet-5, runs the DCGAN generator and trains it against its
+discriminator. Prepares each NAME in three modes (eager, CUDA graph, torch.compile with a graph) and prints one JSON line
+with the failures. Then, for each line on stdin that contains a NAME, briefly measures all modes and prints a JSON line
+with images/s by mode.
 
-usage: torch_gpu.py NAME...     NAME: lenet5-64 (the batch), dcgan-f32-1024 (type, batch; f32, tf32, f16)
+usage: torch_gpu.py NAME...     NAME: lenet5-64 (the batch), dcgan-f32-1024 (type, batch; f32, tf32, f16),
+                                gan-bf16-256 (type, batch; f32, tf32, or bf16 by autocast)
 """
 import json
 import sys
@@ -45,6 +47,21 @@ class Generator(nn.Module):
         return x
 
 
+class Discriminator(nn.Module):
+    def __init__(self):
+        super().__init__()
+        channels = [3, 64, 128, 256, 512]
+        self.layers = nn.ModuleList(nn.Conv2d(channels[i], channels[i + 1], 5, 2, 2, bias=i == 0) for i in range(4))
+        self.norms = nn.ModuleList(nn.BatchNorm2d(c) for c in channels[2:])
+        self.output = nn.Linear(8192, 1)
+
+    def forward(self, x):
+        for i, layer in enumerate(self.layers):
+            x = layer(x)
+            x = F.leaky_relu(self.norms[i - 1](x) if i > 0 else x, 0.2)
+        return self.output(x.flatten(1))
+
+
 def use_tf32(use):
     torch.backends.cudnn.allow_tf32 = torch.backends.cuda.matmul.allow_tf32 = use
 
@@ -77,6 +94,38 @@ def dcgan(kind, batch, compiled):
     return step
 
 
+def gan(kind, batch, compiled):
+    """One training step of both networks on a fixed batch, the order of DCGAN's paper: generate; the discriminator learns from
+    the data and from the generated batch, each with its own statistics; the generator learns from the updated discriminator."""
+    use_tf32(kind != "f32")
+    networks = [network().cuda().to(memory_format=torch.channels_last) for network in (Generator, Discriminator)]
+    adams = [torch.optim.Adam(n.parameters(), 2e-4, (0.5, 0.999), fused=True, capturable=True) for n in networks]
+    data = torch.rand(batch, 3, 64, 64, device="cuda").contiguous(memory_format=torch.channels_last) * 2 - 1
+    ones, zeros = torch.ones(batch, 1, device="cuda"), torch.zeros(batch, 1, device="cuda")
+    loss = F.binary_cross_entropy_with_logits
+    generator, discriminator = (torch.compile(n) if compiled else n for n in networks)
+
+    def autocast():  # a graph must not keep the copies of the weights in 16 bits
+        return torch.autocast("cuda", torch.bfloat16, enabled=kind == "bf16", cache_enabled=False)
+
+    def step():
+        z = torch.rand(batch, 100, device="cuda") * 2 - 1
+        for adam in adams:
+            adam.zero_grad(set_to_none=True)
+        networks[1].requires_grad_(True)
+        with autocast():
+            images = generator(z)
+            logits = discriminator(data), discriminator(images.detach())
+        (loss(logits[0].float(), ones) + loss(logits[1].float(), zeros)).backward()
+        adams[1].step()
+        networks[1].requires_grad_(False)
+        with autocast():
+            logit = discriminator(images)
+        loss(logit.float(), ones).backward()
+        adams[0].step()
+    return step
+
+
 def recorded(step):
     """Captures INNER repetitions of the step in a CUDA graph."""
     stream = torch.cuda.Stream()
@@ -93,13 +142,16 @@ def recorded(step):
     return graph.replay
 
 
+NETWORKS = {"lenet5": lenet5, "dcgan": dcgan, "gan": gan}
+
+
 def prepared(name):
     """Returns (function, steps per call, objects to keep alive) by mode, and the failures by mode."""
     network, *words = name.split("-")
     batch, ways, failures = int(words[-1]), {}, {}
     for way in ("eager", "graph", "compile"):
         try:
-            step = lenet5(batch, way == "compile") if network == "lenet5" else dcgan(words[0], batch, way == "compile")
+            step = NETWORKS[network](*words[:-1], batch, way == "compile")
             for _ in range(5):
                 step()
             torch.cuda.synchronize()
@@ -129,5 +181,5 @@ known = {name: prepared(name) for name in sys.argv[1:]}
 print(json.dumps({"torch": torch.__version__, "failures": {name: one[2] for name, one in known.items() if one[2]}}), flush=True)
 for line in sys.stdin:
     batch, ways, _ = known[line.strip()]
-    use_tf32("dcgan-f32" not in line)
+    use_tf32("-f32" not in line)
     print(json.dumps({way: images_per_second(call, batch * steps) for way, (call, steps, _) in ways.items()}), flush=True)

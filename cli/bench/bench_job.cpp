@@ -65,6 +65,7 @@ PeerProblem convolution_for(std::string const& peer, BenchRequest const& request
             request.subject->name() + ' ' + task.notes.label);
   PeerProblem result{peer, "", problem->x.type};
   result.convolution = *problem;
+  result.same_layout = request.same_layout;
   return result;
 }
 
@@ -316,6 +317,9 @@ void check_options_of_peers(BenchRequest const& request) {
   if (!request.peer_log.empty() && peers.empty())
     throw Error(ErrorCode::bad_request,
                 "--peer-log " + request.peer_log + " lists a peer's algorithms; missing option --peer NAME");
+  if (request.same_layout && std::find(peers.begin(), peers.end(), "cudnn") == peers.end())
+    throw Error(ErrorCode::bad_request,
+                "--same-layout restricts the peer cudnn; missing option --peer cudnn");
 }
 
 void measure_all(Session& session, BenchRequest const& request, std::vector<std::vector<Index>> const& sizes,
@@ -330,9 +334,9 @@ void measure_all(Session& session, BenchRequest const& request, std::vector<std:
 }  // namespace
 
 BenchRequest BenchRequest::copy() const {
-  BenchRequest other{subject->clone(), size,         suite,      shapes, lines,         peers, python,
-                     peer_log,         json_file,    fail_below, slices, slice_seconds, hot,   single_calls,
-                     digest,           max_verified, placement,  common, workload};
+  BenchRequest other{subject->clone(), size,        suite,        shapes,     lines,  peers,         python,
+                     peer_log,         same_layout, json_file,    fail_below, slices, slice_seconds, hot,
+                     single_calls,     digest,      max_verified, placement,  common, workload};
   return other;
 }
 

@@ -22,6 +22,7 @@ struct BenchRequest {
   std::string peers;          // names separated by commas, e.g. "onednn,openblas"
   std::string python;         // Python of the peer torch; empty: COSMATI_PYTHON
   std::string peer_log;       // file that receives every algorithm of a GPU peer
+  bool same_layout = false;   // cudnn computes only in the problem's layout
   std::string json_file;
   std::string fail_below;  // empty: no limit
   long long slices = 15;   // time slices of each participant

@@ -37,6 +37,10 @@ void add_options(CLI::App& command, BenchRequest& request) {
       .text("--peer-log", request.peer_log, "FILE",
             "JSON Lines with the time of every algorithm of a GPU peer, or why it was skipped")
       .once()
+      .flag("--same-layout", request.same_layout,
+            "cudnn computes only in the problem's layout, as for callers whose arrays have it; otherwise "
+            "in the faster of nchw and nhwc, with arrays converted beforehand")
+      .once()
       .text("--fail-below", request.fail_below, "RATIO", "exit status 1 if the ratio to a peer is lower")
       .once()
       .integer("--slices", request.slices, "slices per participant (default: 15)")

@@ -64,6 +64,7 @@ def with_the_fake():
     refused(call(*small, "--python", fake, expect=2), "--python", "missing option --peer torch")
     refused(call(*small, "--python", fake, "--peer", "onednn", expect=2), "--python", "missing option --peer torch")
     refused(call(*small, "--peer-log", program.file("log"), expect=2), "--peer-log", "missing option --peer NAME")
+    refused(call(*small, "--same-layout", expect=2), "--same-layout", "missing option --peer cudnn")
     refused(call("bench", "softmax", "--size", "20x30", "--backend", "reference", "--peer", "torch", expect=3), "cuda or cpu")
 
 

@@ -239,6 +239,21 @@ TEST_F(CudnnInterleaved, TakesTheFastestOfBothInterfacesAndNamesIt) {
   EXPECT_EQ(objects_of_the_fake(), 0) << "all descriptors are given back";
 }
 
+TEST_F(CudnnInterleaved, KeepsToTheProblemsLayoutIfAsked) {
+  cuda::Current const current(0);
+  Device const device = this_device(Backend::cuda, 1);
+  nets::Random random(1, 1);
+  for (auto const& [format, name] : {std::pair(TensorFormat::nchw, "nchw"), {TensorFormat::nhwc, "nhwc"}}) {
+    ConvolutionProblem const problem = problem_of({.format = format});
+    auto const task = make_task(problem, Notes{});
+    GpuOperands const operands(*task, device, 1, 0, random);
+    CudnnPeer const peer(problem, operands, 0, true);
+    ASSERT_EQ(peer.algorithms(), 4 + 4 + 2) << "half of those in any layout";
+    for (int i = 0; i < peer.algorithms(); ++i)
+      EXPECT_EQ(peer.algorithm(i).layout.substr(0, 4), name) << peer.algorithm(i).text();
+  }
+}
+
 // Tensor cores round f32; an engine that narrows its inputs is never used.
 TEST_F(CudnnInterleaved, AllowsNoLessPrecisionThanTheTypeHas) {
   for (auto const direction :

@@ -87,18 +87,20 @@ std::size_t half_of_free_memory() {
 
 }  // namespace
 
-CudnnPeer::CudnnPeer(ConvolutionProblem const& problem, GpuOperands const& operands, int ordinal)
+CudnnPeer::CudnnPeer(ConvolutionProblem const& problem, GpuOperands const& operands, int ordinal,
+                     bool same_layout)
     : problem_(problem), operands_(operands), ordinal_(ordinal), refusal_(violation(problem)) {
   (void)cudnn::library();
   if (!refusal_.empty()) return;
   context_ = context_of(ordinal);
   set_stream(context_, nullptr);
   Format const first = is_channels_last(problem.x) ? Format::nhwc : Format::nchw;
-  Format const second = first == Format::nchw ? Format::nhwc : Format::nchw;
+  std::vector<Format> formats = {first};
+  if (!same_layout) formats.push_back(first == Format::nchw ? Format::nhwc : Format::nchw);
   Padding const even = even_padding();
-  for (Format const format : {first, second}) add(format, even);
+  for (Format const format : formats) add(format, even);
   if (even.is_in_array())
-    for (Format const format : {first, second}) add(format, uneven_padding());
+    for (Format const format : formats) add(format, uneven_padding());
   find_choices();
   if (choices_.empty()) refusal_ = "cuDNN has no algorithm for this: " + failures_;
 }

@@ -32,8 +32,10 @@ class CudnnPeer final : public GpuPeer {
   static constexpr std::size_t max_plan_bytes = std::size_t{4}
                                                 << 30;  // workspace limit, besides half of the free memory
 
-  // Throws Error(unavailable) if the library is not installed.
-  CudnnPeer(ConvolutionProblem const& problem, GpuOperands const& operands, int ordinal);
+  // same_layout: plans only for the problem's layout, not for the other one. Throws Error(unavailable) if the
+  // library is not installed.
+  CudnnPeer(ConvolutionProblem const& problem, GpuOperands const& operands, int ordinal,
+            bool same_layout = false);
 
   std::string version() const override { return cudnn::version(); }
   std::string const& refusal() const override { return refusal_; }

@@ -74,7 +74,8 @@ std::string PeerAlgorithm::text() const {
 }
 
 std::unique_ptr<GpuPeer> make_gpu_peer(PeerProblem const& problem, GpuOperands const& operands, int ordinal) {
-  if (problem.convolution) return std::make_unique<CudnnPeer>(*problem.convolution, operands, ordinal);
+  if (problem.convolution)
+    return std::make_unique<CudnnPeer>(*problem.convolution, operands, ordinal, problem.same_layout);
   if (!problem.group.empty()) return std::make_unique<CublasGroup>(problem, operands, ordinal);
   return std::make_unique<CublasLt>(problem, operands, ordinal);
 }

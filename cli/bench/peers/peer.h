@@ -36,6 +36,7 @@ struct PeerProblem {
   std::vector<TensorDescription> group = {};
   std::size_t slots_of_member = 0;
   std::optional<ConvolutionProblem> convolution = {};  // for cudnn, instead of a product
+  bool same_layout = false;                            // for cudnn: only in the problem's layout
   std::string python = {};                             // for torch: path of Python, or its name in PATH
 };
 
