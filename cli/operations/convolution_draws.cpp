@@ -53,7 +53,14 @@ ConvolutionDraws const* draws_for(std::string const& kernel) {
        .taps = {2, 3, 4, 5},
        .strides = {2},
        .dilations = one,
-       .channels = {1, 3, 8}}};
+       .channels = {1, 3, 8}},
+      {.kernel = "fprop_small_c",
+       .directions = {"forward"},
+       .layouts = {"nhwc"},
+       .taps = {1, 2, 3, 5, 7},
+       .dilations = one,
+       .channels = {1, 2, 3, 4},
+       .filters = any}};
   auto const found = std::ranges::find(all, kernel, &ConvolutionDraws::kernel);
   return found == all.end() ? nullptr : &*found;
 }

@@ -31,7 +31,8 @@ enum class ConvolutionAlgorithm : unsigned char {
   depth_taps,
   wgrad_taps,
   channels_last,
-  grouped
+  grouped,
+  fprop_small_c
 };
 
 // The matrix that unroll_gemm writes before the product (cosmati/conv/unroll.h): lines contiguous along
@@ -212,6 +213,7 @@ struct ConvolutionRecipe {
   }
   bool multiplies_matrices() const {
     return !is_direct() && !slides() && !is_dgrad_small_c() &&
+           algorithm != ConvolutionAlgorithm::fprop_small_c &&
            algorithm != ConvolutionAlgorithm::wgrad_taps && algorithm != ConvolutionAlgorithm::grouped;
   }
   bool is_dgrad_small_c() const { return algorithm == ConvolutionAlgorithm::dgrad_small_c; }

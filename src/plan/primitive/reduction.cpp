@@ -115,8 +115,10 @@ void size_launch(PrimitivePass& pass, Shares const& shares, PrimitiveTarget cons
 void add_join(PrimitiveProgram& program, Stage const& last, Index parts, PrimitiveTarget const& target,
               DataType real) {
   PrimitivePass join = pass_of(last, 1, false, target, real);
-  // Eight adjacent results fill a memory sector; with many parts that is enough.
-  unsigned const across = std::clamp(power_of_two_from(join.parameters.positions), 1u, parts > 64 ? 8u : 32u);
+  // Eight adjacent results fill a memory sector; with many parts that is enough. With very many, sectors that
+  // are read by several blocks cost less than threads that wait for one load after another.
+  unsigned const most = parts > 512 ? 2 : parts > 64 ? 8 : 32;
+  unsigned const across = std::clamp(power_of_two_from(join.parameters.positions), 1u, most);
   size_launch(
       join,
       {static_cast<int>(std::min(threads / across, power_of_two_from(static_cast<unsigned>(parts)))), 1},

@@ -1,0 +1,262 @@
+// Shape choice, predicted time and program of fprop_small_c.
+#include "src/plan/conv/fprop_small_c.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+#include "src/ops/architecture.h"
+#include "src/plan/conv/choice.h"
+#include "src/plan/conv/product_choice.h"
+#include "src/plan/conv/sliding.h"
+#include "src/plan/emulated/contents.h"
+#include "src/plan/gemm/policies.h"
+
+namespace cosmati::plan {
+namespace {
+
+using Problem = ConvolutionProblem;
+
+constexpr Index max_int = 0x7fffffff;
+constexpr int max_pixel_bytes = 16;
+
+Index parts(Index extent, Index of) { return (extent + of - 1) / of; }
+int to_int(Index value) { return static_cast<int>(value); }
+
+std::string violation(Problem const& p, Device const& device) {
+  if (std::string sentence = problem_violation(p, device.backend); !sentence.empty()) return sentence;
+  DataType const type = p.x.type;
+  if (p.direction != ConvolutionDirection::forward) return "computes only forward convolutions";
+  if (p.groups != 1) return fmt::format("{} groups; tensor cores sum over all channels of x", p.groups);
+  if (p.x.extent(1) * size_of(type) > max_pixel_bytes)
+    return fmt::format("{} channels of {} bytes; at most {} bytes", p.x.extent(1), size_of(type),
+                       max_pixel_bytes);
+  if (p.dilation[0] != 1 || p.dilation[1] != 1) return "dilated taps are not adjacent";
+  if (type != p.w.type || size_of(type) < 2 || !mma_takes(type, type, accumulator_type(type, type)))
+    return fmt::format("both factors must be tf32, f16 or bf16, not {} and {}", name_of(type),
+                       name_of(p.w.type));
+  if (accumulator_type(type, type) != DataType::f32) return "sums must be f32";
+  if (std::string sentence = mma_device_violation(type, device.gpu); !sentence.empty()) return sentence;
+  if (device.backend == Backend::emulator) {
+    if (!emulator::multiplies_convolution(MainLoop::multistage, Multiply::mma, type, type))
+      return fmt::format("the emulator has this kernel for f16 and tf32, not for {}", name_of(type));
+    if (p.x.extent(1) > unfixed_fprop_place)
+      return fmt::format("{} channels; the emulator's kernel has at most {}", p.x.extent(1),
+                         unfixed_fprop_place);
+  }
+  for (TensorDescription const* tensor : {&p.x, &p.w, &p.y})
+    if (tensor->layout.size() == 0) return fmt::format("{} has no elements", to_string(*tensor));
+  if (p.y.extent(1) > 1 && p.y.layout.stride[1] != 1)
+    return fmt::format("y: its channels are {} elements apart; expected 1 (channels last)",
+                       p.y.layout.stride[1]);
+  for (int d : {1, 2, 3})
+    if (std::abs(p.x.layout.stride[d]) * p.x.extent(d) > max_int / 4)
+      return fmt::format(
+          "x: a step along dimension {} is {} elements; offsets within an image must fit in "
+          "31 bits",
+          d, p.x.layout.stride[d]);
+  if (p.y.extent(0) * p.y.extent(2) * p.y.extent(3) > max_int) return "too many pixels: split the batch";
+  return {};
+}
+
+struct Tiles {
+  Index down, across;  // of an image
+};
+Tiles tiles_of(Problem const& p, FpropSmallCShape const& shape) {
+  return {parts(p.y.extent(2), shape.down), parts(p.y.extent(3), shape.across)};
+}
+
+class ShapeSearch {
+ public:
+  ShapeSearch(Problem const& problem, Device const& device)
+      : problem_(problem), gpu_(device.gpu), is_emulated_(device.backend == Backend::emulator) {
+    auto const axis = [&](int i) {
+      return FpropAxis{to_int(problem.stride[i]), to_int(problem.w.extent(2 + i))};
+    };
+    size_ = size_of(problem.x.type);
+    base_.rows = axis(0), base_.columns = axis(1);
+    base_.channels = to_int(problem.x.extent(1));
+    base_.place = std::max(4 / size_, static_cast<int>(std::bit_ceil(static_cast<unsigned>(base_.channels))));
+    if (is_emulated_) base_.place = unfixed_fprop_place;
+  }
+
+  FpropSmallCPlan best() {
+    best_.refusal = "no tile fits in registers and shared memory";
+    for (int const bands : {1, 2})
+      for (int const warps : {unfixed_fprop_warps, 4, 8})
+        for (int const fragments : {1, 2, 4}) {
+          FpropSmallCShape shape = base_;
+          shape.bands = bands, shape.warps = warps, shape.fragments = fragments;
+          bool const is_catalogued = warps == unfixed_fprop_warps && fragments == 1 && bands == 1;
+          if (is_emulated_ ? is_catalogued : warps != unfixed_fprop_warps) try_tiles(shape);
+        }
+    return best_;
+  }
+
+ private:
+  void try_tiles(FpropSmallCShape shape) {
+    Index const width = problem_.y.extent(3), height = problem_.y.extent(2);
+    int const outputs = shape.warps * shape.fragments * 16;
+    for (Index of_row = 1; of_row <= parts(width, 8); ++of_row) {
+      Index const across = parts(width, of_row);
+      if (across > outputs) continue;
+      shape.across = to_int(across);
+      shape.down = to_int(std::min<Index>(height, outputs / across));
+      try_shape(shape);
+    }
+  }
+
+  void try_shape(FpropSmallCShape shape) {
+    constexpr int max_registers = 240;
+    int const loaded = shape.pixels() * shape.place * size_ / 4;
+    int const registers = (32 + loaded + shape.fragments * (16 * shape.bands + 8) + 7) / 8 * 8;
+    if (is_emulated_ && shape.pixels() > unfixed_fprop_pixels) return;
+    int const bytes = shape.shared_bytes(size_);
+    if (registers > max_registers || bytes > gpu_.shared_bytes_per_block) return;
+    shape.blocks = resident_blocks(gpu_, shape.threads(), registers, bytes);
+    if (shape.blocks < 1) return;
+    Tiles const tiles = tiles_of(problem_, shape);
+    Index const all = problem_.x.extent(0) * tiles.down * tiles.across,
+                filters = parts(problem_.w.extent(0), Index{shape.bands} * FpropSmallCShape::band);
+    if (all > max_int || filters > max_grid_y) return;
+    Index const resident = Index{shape.blocks} * (is_emulated_ ? 2 : gpu_.multiprocessors);
+    Index const blocks = std::min(all, std::max<Index>(1, resident / filters));
+    double const seconds =
+        predicted(shape, static_cast<double>(all), static_cast<double>(blocks), static_cast<double>(filters));
+    if (best_.refusal.empty() && seconds >= best_.seconds) return;
+    best_ = {{}, shape, all, blocks, filters, seconds};
+  }
+
+  // Predicted seconds. Fitted to seven shapes for three layers on an H200, which it predicts to 15 %: tensor
+  // cores, shared memory and the copies overlap little, and less with few warps (docs/decisions/0026).
+  double predicted(FpropSmallCShape const& shape, double tiles, double blocks, double filters) const {
+    constexpr double launch_seconds = 5e-6, mma_clocks = 1.8, slots_of_run = 70;
+    double const steps = shape.rows.taps * shape.steps(size_), columns = 4 * shape.bands;
+    double const fragments = shape.warps * shape.fragments;
+    double const tensor = fragments * steps * columns * mma_clocks;
+    double const shared = steps * (fragments * 4 + shape.warps * columns * 2);
+    double const moves =
+        (shape.patch() * (10 + 7 * shape.channels) + shape.outputs() * columns * slots_of_run) / 32 / 4;
+    double const together =
+        std::clamp(blocks * filters / gpu_.multiprocessors, 1.0, static_cast<double>(shape.blocks));
+    double const clocks =
+        (tensor + 0.4 * shared + 1.3 * moves) * (1 + 0.15 * std::pow(16 / (together * shape.warps), 2));
+    double const compute = std::ceil(tiles / blocks) * together * clocks / gpu_.clock_hertz;
+    double const of_x = static_cast<double>(problem_.x.layout.size() * size_) * filters;
+    double const bytes = of_x + static_cast<double>(problem_.y.layout.size() * size_of(problem_.y.type));
+    double const memory = bytes / (0.8 * gpu_.memory_bytes_per_second);
+    double const filter = shape.filter_bytes(size_) / 4.0 / shape.threads() * 60 / gpu_.clock_hertz;
+    return launch_seconds + filter + std::max(compute, memory) + 0.15 * std::min(compute, memory);
+  }
+
+  static constexpr Index max_grid_y = 65535;
+  Problem const& problem_;
+  Gpu const& gpu_;
+  bool is_emulated_;
+  int size_ = 2;
+  FpropSmallCShape base_;
+  FpropSmallCPlan best_;
+};
+
+// Returns the arguments without pointers.
+FpropSmallCArguments arguments_of(Problem const& p, FpropSmallCPlan const& plan,
+                                  ConvolutionForm const& form) {
+  FpropSmallCArguments window;
+  auto const stride = [](TensorDescription const& tensor, int d) {
+    return tensor.extent(d) > 1 ? tensor.layout.stride[d] : 0;
+  };
+  window.image_stride = stride(p.x, 0);
+  window.image_channel = to_int(stride(p.x, 1));
+  window.image_row = to_int(stride(p.x, 2)), window.image_column = to_int(stride(p.x, 3));
+  window.filter_output = stride(p.w, 0), window.filter_input = stride(p.w, 1);
+  window.filter_row = stride(p.w, 2), window.filter_column = stride(p.w, 3);
+  window.image_rows = to_int(p.x.extent(2)), window.image_columns = to_int(p.x.extent(3));
+  window.top = to_int(p.pad_begin[0]), window.left = to_int(p.pad_begin[1]);
+  window.filters = to_int(p.w.extent(0));
+  window.height = to_int(p.y.extent(2)), window.width = to_int(p.y.extent(3));
+  auto const number = [&](char letter) {
+    return to_int(find_digit(letter, form.image_outer(), form.image().arguments.outer).number);
+  };
+  window.number_image = number('n'), window.number_row = number('p'), window.number_column = number('q');
+  Tiles const tiles = tiles_of(p, plan.shape);
+  window.tiles_down = Divisor(tiles.down), window.tiles_across = Divisor(tiles.across);
+  window.tiles = to_int(plan.tiles);
+  window.shape = plan.shape;
+  return window;
+}
+
+// One product of pixels by filters.
+ConvolutionForm form_of(Problem const& problem) {
+  ConvolutionForm form = forms_of(problem).front();
+  return form.image_is_a ? form : exchanged(form);
+}
+
+}  // namespace
+
+FpropSmallCPlan fprop_small_c_plan(Problem const& problem, Device const& device) {
+  FpropSmallCPlan plan;
+  plan.refusal = violation(problem, device);
+  return plan.refusal.empty() ? ShapeSearch(problem, device).best() : plan;
+}
+
+std::string FpropSmallCTraits::print() const {
+  return fmt::format(
+      "FpropSmallCTraits<FpropSmallCShape{{{{{}, {}}}, {{{}, {}}}, {}, {}, {}, {}, {}, {}, {}, {}}}, {}, {},"
+      "\n{},\n{}>",
+      shape.rows.stride, shape.rows.taps, shape.columns.stride, shape.columns.taps, shape.channels,
+      shape.place, shape.down, shape.across, shape.warps, shape.fragments, shape.bands, shape.blocks, fixed,
+      name_of(type), epilogue, destination);
+}
+
+program::Program fprop_small_c_program(Plan<Problem> const& plan) {
+  FpropSmallCPlan const planned = fprop_small_c_plan(plan.problem, plan.device);
+  FpropSmallCShape const& shape = planned.shape;
+  ConvolutionForm form = form_of(plan.problem);
+  ConvolutionProgram made(plan, {});
+  bool const fixed = !made.is_emulated();
+  auto const threads = static_cast<unsigned>(shape.threads());
+  with_parts(plan, [&]<class Epilogue, class Destination>(Epilogue, Destination) {
+    using Parameters = FpropSmallCParameters<Epilogue, Destination>;
+    KernelTypes const host = emulated_types(DataType::f32);
+    FpropSmallCTraits const traits{fixed ? shape : emulated_fprop_small_c_shape(), fixed, plan.problem.x.type,
+                                   fixed ? epilogue_text(form) : host.epilogue,
+                                   fixed ? destination_text(form) : host.destination};
+    std::size_t const kernel = made.add_kernel<Parameters>(
+        {.headers = {"conv/small_c/fprop_small_c.h"},
+         .entry = "fprop_small_c_kernel",
+         .traits = traits.print(),
+         .asserted = {{"ComposedTraits::threads", threads}},
+         .threads = threads,
+         .shared_bytes = static_cast<unsigned>(shape.shared_bytes(size_of(plan.problem.x.type)))},
+        form);
+    made.launch<Parameters>(kernel, {planned.blocks, planned.parts},
+                            made.window_writer(arguments_of(plan.problem, planned, form), form));
+  });
+  return std::move(made).finish();
+}
+
+Offer<Problem> fprop_small_c(Problem const& problem, Device const& device, PlanOptions const& options) {
+  Offer<Problem> offer;
+  if (!options.policy.empty()) {
+    offer.refusal = "has no policies; --policy " + options.policy.text + " was requested";
+    return offer;
+  }
+  FpropSmallCPlan const plan = fprop_small_c_plan(problem, device);
+  offer.refusal = plan.refusal;
+  if (!offer.refusal.empty()) return offer;
+  FpropSmallCShape const& shape = plan.shape;
+  offer.recipe.algorithm = ConvolutionAlgorithm::fprop_small_c;
+  offer.recipe.product = product_recipe(form_of(problem));
+  offer.recipe.product.policy.multiply = Multiply::mma;
+  offer.recipe.product.predicted_seconds = offer.predicted_seconds = plan.seconds;
+  offer.text = fmt::format(
+      "mma, {}x{} outputs of {} filters, {} channels in {}, {} warps of {} fragments, {} bytes of shared "
+      "memory, {} blocks per multiprocessor, 1 launch",
+      shape.down, shape.across, shape.bands * FpropSmallCShape::band, shape.channels, shape.place,
+      shape.warps, shape.fragments, shape.shared_bytes(size_of(problem.x.type)), shape.blocks);
+  return offer;
+}
+
+}  // namespace cosmati::plan

@@ -1,0 +1,36 @@
+// Forward convolutions of images with few channels on tensor cores. The recipe has no fields of its own: the
+// shape is a function of problem and device.
+#pragma once
+#include "cosmati/conv/small_c/fprop_small_c_arguments.h"
+#include "src/plan/conv/program.h"
+
+namespace cosmati::plan {
+
+struct FpropSmallCPlan {
+  std::string refusal;  // not empty: why the kernel does not support the problem
+  FpropSmallCShape shape;
+  Index tiles = 0, blocks = 0, parts = 1;  // of the launch: blocks along x, parts of the filters along y
+  double seconds = 0;                      // predicted
+};
+// The shape that is predicted to be fastest.
+FpropSmallCPlan fprop_small_c_plan(ConvolutionProblem const& problem, Device const& device);
+
+struct FpropSmallCTraits {
+  FpropSmallCShape shape;
+  bool fixed = true;  // the shape is a compile-time constant; otherwise the arguments contain it
+  DataType type = DataType::f16;
+  std::string epilogue, destination;
+  std::string print() const;
+};
+// The emulator's kernel, whose shape is in the arguments.
+constexpr FpropSmallCShape emulated_fprop_small_c_shape() {
+  FpropSmallCShape shape;
+  shape.warps = unfixed_fprop_warps, shape.place = unfixed_fprop_place;
+  return shape;
+}
+program::Program fprop_small_c_program(Plan<ConvolutionProblem> const& plan);
+
+Offer<ConvolutionProblem> fprop_small_c(ConvolutionProblem const& problem, Device const& device,
+                                        PlanOptions const& options);
+
+}  // namespace cosmati::plan

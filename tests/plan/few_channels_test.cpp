@@ -1,0 +1,233 @@
+// Data gradients and forward convolutions with few channels on tensor cores: in the emulator, against the
+// reference; rejections, the choice for a GPU, and composed kernels.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "cosmati/epilogue/parse.h"
+#include "src/jit/compile.h"
+#include "src/jit/nvrtc.h"
+#include "src/plan/conv/dgrad_small_c_mma.h"
+#include "src/plan/conv/fprop_small_c.h"
+#include "tests/plan/convolution_cases.h"
+
+namespace cosmati {
+namespace {
+
+constexpr auto data = ConvolutionDirection::data;
+constexpr char const *kernel = "dgrad_small_c", *policy = "multiply=mma";
+
+ConvolutionProblem with_epilogue(ConvolutionProblem p) {
+  p.epilogue.expression =
+      epilogue::parse("relu(acc + bias[k] - rest[n, k, p, q])", epilogue::convolution_indices);
+  p.epilogue.operands = {describe(DataType::f32, {p.x.extent(1)}), p.x};
+  return p;
+}
+
+// One chunk of channels and several, phases without a tap, dilation, images smaller than a tile and larger.
+std::vector<Geometry> few_channels() {
+  Geometry first, generator, sparse, dilated, deep, one;
+  first.c = 3, first.k = 16, first.h = 13, first.w = 21;
+  for (Index* pad : {first.pad_begin, first.pad_end}) pad[0] = pad[1] = 1;
+  generator = first, generator.r = generator.s = 5, generator.h = 20, generator.w = 18, generator.k = 24;
+  generator.stride[0] = generator.stride[1] = 2, generator.pad_end[0] = generator.pad_end[1] = 2;
+  sparse = first, sparse.c = 8, sparse.r = 1, sparse.s = 2, sparse.stride[0] = 2, sparse.stride[1] = 3;
+  dilated = first, dilated.c = 5, dilated.dilation[0] = 2, dilated.stride[1] = 2, dilated.dilation[1] = 3;
+  dilated.w = 30;
+  deep = first, deep.k = 72, deep.c = 1, deep.h = 5;
+  one.c = one.n = 1, one.k = 8, one.r = one.s = one.h = one.w = 1;
+  return {first, generator, sparse, dilated, deep, one};
+}
+
+TEST(DgradSmallCMma, EveryGeometry) {
+  for (Geometry const& geometry : few_channels())
+    for (DataType const type : {DataType::f16, DataType::tf32}) {
+      auto const p = problem_of(data, type, type, TensorFormat::nhwc, geometry);
+      expect_right(p, kernel, policy);
+      expect_right(with_epilogue(p), kernel, policy);
+    }
+}
+
+// dx with contiguous pixels, whose channels are m; filters in any order.
+TEST(DgradSmallCMma, EveryLayoutOfTheResultAndTheFilter) {
+  Geometry const geometry = few_channels()[1];
+  for (TensorFormat const result : {TensorFormat::nchw, TensorFormat::chwn})
+    for (TensorFormat const filter : {TensorFormat::nchw, TensorFormat::chwn}) {
+      auto p = problem_of(data, DataType::f16, DataType::f32, TensorFormat::nhwc, geometry);
+      p.x.layout = image_layout(result, p.x.extent(0), p.x.extent(1), p.x.extent(2), p.x.extent(3));
+      p.w.layout = image_layout(filter, p.w.extent(0), p.w.extent(1), p.w.extent(2), p.w.extent(3));
+      expect_right(with_epilogue(p), kernel, policy);
+    }
+}
+
+TEST(DgradSmallCMma, RefusalsHoldTheNumbers) {
+  auto const refusal = [](Geometry const& geometry, DataType type, TensorFormat format,
+                          ConvolutionDirection direction = data) {
+    return plan::cell_plan(problem_of(direction, type, type, format, geometry), emulated_device()).refusal;
+  };
+  auto const expect = [](std::string const& sentence, char const* part) {
+    EXPECT_NE(sentence.find(part), std::string::npos) << sentence;
+  };
+  Geometry many = few_channels().front(), odd = many, groups = many;
+  many.c = 9, odd.k = 12, groups.groups = 2, groups.c = 4;
+  EXPECT_EQ(refusal(few_channels().front(), DataType::f16, TensorFormat::nhwc), "");
+  expect(refusal(many, DataType::f16, TensorFormat::nhwc), "9 channels of dx; an mma has 8 columns");
+  expect(refusal(odd, DataType::f16, TensorFormat::nhwc), "not in units of 16 bytes (8 elements)");
+  expect(refusal(groups, DataType::f16, TensorFormat::nhwc), "2 groups");
+  expect(refusal(odd, DataType::f32, TensorFormat::nhwc), "not f32 and f32");
+  expect(refusal(odd, DataType::f16, TensorFormat::nchw), "(channels last)");
+  expect(refusal(few_channels().front(), DataType::f16, TensorFormat::nhwc, ConvolutionDirection::forward),
+         "a data gradient");
+  PlanOptions options;
+  options.kernel = kernel;
+  for (char const* const other : {"multiply=wgmma", "large"}) {
+    options.policy = other;
+    EXPECT_THROW(
+        make_plan(problem_of(data, DataType::f16, DataType::f16, TensorFormat::nhwc, few_channels().front()),
+                  emulated_device(), options),
+        Error);
+  }
+}
+
+// The layers of three channels of VGG-16, ResNet-50 and DCGAN.
+TEST(DgradSmallCMma, ThePlannerTakesItForThreeChannelsAndItCompilesWithoutSpills) {
+  Geometry vgg, stem, generator;
+  vgg.n = stem.n = 64, vgg.c = stem.c = 3, vgg.k = stem.k = 64, vgg.h = vgg.w = stem.h = stem.w = 224;
+  stem.r = stem.s = 7, stem.stride[0] = stem.stride[1] = 2;
+  generator.n = 1024, generator.c = 3, generator.k = 64, generator.h = generator.w = 64;
+  generator.r = generator.s = 5, generator.stride[0] = generator.stride[1] = 2;
+  for (int i : {0, 1}) {
+    vgg.pad_begin[i] = vgg.pad_end[i] = generator.pad_begin[i] = 1, generator.pad_end[i] = 2;
+    stem.pad_begin[i] = stem.pad_end[i] = 3;
+  }
+  Device device = emulated_device();
+  device.backend = Backend::cuda;
+  for (Geometry const& geometry : {vgg, stem, generator})
+    for (DataType const type : {DataType::f16, DataType::tf32}) {
+      auto const p = problem_of(data, type, type, TensorFormat::nhwc, geometry);
+      auto const plan = make_plan(p, device);
+      EXPECT_EQ(plan.kernel, kernel);
+      EXPECT_TRUE(plan::uses_cells(plan.recipe));
+      bool const compiles =
+          geometry.r == 7 ? type == DataType::f16 : geometry.r == 5 && type == DataType::tf32;
+      if (compiles && jit::nvrtc_available()) {
+        EXPECT_EQ(jit::compile(main_source(plan)).local_bytes, 0);
+      }
+    }
+}
+
+constexpr auto forward = ConvolutionDirection::forward;
+
+// Rows of taps of one step and of several, tiles that end inside and outside the image, filters that fill no
+// band and several.
+std::vector<Geometry> first_layers() {
+  Geometry vgg, stem, generator, speech, digits, one;
+  vgg.c = 3, vgg.k = 16, vgg.h = 13, vgg.w = 21;
+  stem = vgg, stem.r = stem.s = 7, stem.k = 70;
+  generator = vgg, generator.r = generator.s = 5, generator.c = 4, generator.k = 40;
+  speech = vgg, speech.c = 1, speech.r = 5, speech.s = 20, speech.w = 33, speech.stride[1] = 3;
+  digits = vgg, digits.c = 2, digits.k = 6, digits.r = 2;
+  for (Geometry* strided : {&stem, &generator, &speech}) strided->stride[0] = 2;
+  stem.stride[1] = generator.stride[1] = 2;
+  for (int i : {0, 1}) {
+    vgg.pad_begin[i] = vgg.pad_end[i] = generator.pad_begin[i] = 1, generator.pad_end[i] = 2;
+    stem.pad_begin[i] = stem.pad_end[i] = 3;
+  }
+  one.c = one.n = one.k = one.r = one.s = one.h = one.w = 1;
+  return {vgg, stem, generator, speech, digits, one};
+}
+
+ConvolutionProblem with_forward_epilogue(ConvolutionProblem p) {
+  p.epilogue.expression =
+      epilogue::parse("relu(acc + bias[k] - rest[n, k, p, q])", epilogue::convolution_indices);
+  p.epilogue.operands = {describe(DataType::f32, {p.y.extent(1)}), p.y};
+  return p;
+}
+
+TEST(FpropSmallC, EveryGeometry) {
+  for (Geometry const& geometry : first_layers())
+    for (DataType const type : {DataType::f16, DataType::tf32}) {
+      auto const p = problem_of(forward, type, type, TensorFormat::nhwc, geometry);
+      expect_right(p, "fprop_small_c");
+      expect_right(with_forward_epilogue(p), "fprop_small_c");
+    }
+}
+
+// x and the filter in any order; y needs contiguous channels.
+TEST(FpropSmallC, EveryLayoutOfTheImageAndTheFilter) {
+  for (TensorFormat const image : {TensorFormat::nchw, TensorFormat::chwn})
+    for (TensorFormat const filter : {TensorFormat::nchw, TensorFormat::chwn}) {
+      auto p = problem_of(forward, DataType::f16, DataType::f32, TensorFormat::nhwc, first_layers()[1]);
+      p.x.layout = image_layout(image, p.x.extent(0), p.x.extent(1), p.x.extent(2), p.x.extent(3));
+      p.w.layout = image_layout(filter, p.w.extent(0), p.w.extent(1), p.w.extent(2), p.w.extent(3));
+      expect_right(with_forward_epilogue(p), "fprop_small_c");
+    }
+}
+
+// The taps of a row end within a step of an mma; what x has beyond them must not reach the sum.
+TEST(FpropSmallC, AnInfinityReachesOnlyTheOutputsWhoseWindowsHoldIt) {
+  Geometry geometry;
+  geometry.n = 1, geometry.c = 3, geometry.k = 8, geometry.h = 6, geometry.w = 40, geometry.s = 5;
+  auto const p = problem_of(forward, DataType::f16, DataType::f32, TensorFormat::nhwc, geometry);
+  PlanOptions options;
+  options.kernel = "fprop_small_c";
+  auto const plan = make_plan(p, emulated_device(), options);
+  Tensor x = filled(p.x, 1), w(p.w), y(p.y);
+  for (Index i = 0; i < w.layout().span(); ++i) store(p.w.type, w.data(), i, 1);
+  constexpr Index column = 20;
+  x.set((1 * geometry.h + 3) * geometry.w + column, std::numeric_limits<double>::infinity());
+  ConvolutionProblem::Arguments arguments;
+  arguments.x = x.data(), arguments.w = w.data(), arguments.y = y.data();
+  prepare(plan).run(arguments, nullptr);
+  for (Index row = 0; row < p.y.extent(2); ++row)
+    for (Index at = 0; at < p.y.extent(3); ++at) {
+      bool const holds = row <= 3 && 3 < row + 3 && at <= column && column < at + 5;
+      EXPECT_EQ(std::isfinite(y.get(row * p.y.extent(3) + at)), !holds) << row << ", " << at;
+    }
+}
+
+TEST(FpropSmallC, RefusalsHoldTheNumbers) {
+  auto const refusal = [](Geometry const& geometry, DataType type, TensorFormat format,
+                          ConvolutionDirection direction = forward) {
+    return plan::fprop_small_c_plan(problem_of(direction, type, type, format, geometry), emulated_device())
+        .refusal;
+  };
+  auto const expect = [](std::string const& sentence, char const* part) {
+    EXPECT_NE(sentence.find(part), std::string::npos) << sentence;
+  };
+  Geometry const good = first_layers().front();
+  Geometry many = good, groups = good, dilated = good;
+  many.c = 9, groups.groups = 2, groups.c = 4, groups.k = 4, dilated.dilation[1] = 2;
+  EXPECT_EQ(refusal(good, DataType::f16, TensorFormat::nhwc), "");
+  expect(refusal(many, DataType::f16, TensorFormat::nhwc), "9 channels of 2 bytes; at most 16 bytes");
+  expect(refusal(groups, DataType::f16, TensorFormat::nhwc), "2 groups");
+  expect(refusal(dilated, DataType::f16, TensorFormat::nhwc), "dilated");
+  expect(refusal(good, DataType::f32, TensorFormat::nhwc), "not f32 and f32");
+  expect(refusal(good, DataType::f16, TensorFormat::nchw), "(channels last)");
+  expect(refusal(good, DataType::f16, TensorFormat::nhwc, data), "only forward");
+}
+
+// The first layers of VGG-16, ResNet-50, DCGAN's discriminator and of a network for speech.
+TEST(FpropSmallC, ThePlannerTakesItForFirstLayersAndItCompilesWithoutSpills) {
+  std::vector<Geometry> layers = first_layers();
+  layers.resize(4);
+  layers[0].n = layers[1].n = 64, layers[2].n = 256, layers[3].n = 16;
+  layers[0].h = layers[0].w = layers[1].h = layers[1].w = 224, layers[2].h = layers[2].w = 64;
+  layers[3].h = 161, layers[3].w = 700, layers[3].stride[1] = 2, layers[2].c = 3;
+  for (Geometry& layer : layers) layer.k = 64;
+  layers[3].k = 32;
+  Device device = emulated_device();
+  device.backend = Backend::cuda;
+  for (Geometry const& geometry : layers)
+    for (DataType const type : {DataType::bf16, DataType::tf32}) {
+      auto const plan = make_plan(problem_of(forward, type, type, TensorFormat::nhwc, geometry), device);
+      EXPECT_EQ(plan.kernel, "fprop_small_c");
+      if (plan.kernel == "fprop_small_c" && geometry.r != 3 && jit::nvrtc_available()) {
+        EXPECT_EQ(jit::compile(main_source(plan)).local_bytes, 0) << geometry.r << 'x' << geometry.s;
+      }
+    }
+}
+
+}  // namespace
+}  // namespace cosmati
