@@ -111,6 +111,20 @@ TEST(WindowProduct, FiltersAlongTheChannelsOfTheOutputGradient) {
   }
 }
 
+// The same filter forward is contiguous along the filters, which wgmma reads for 2-byte types.
+TEST(WindowProduct, FiltersAlongTheFiltersForward) {
+  PlanOptions options;
+  options.kernel = kernel;
+  for (Geometry const& geometry : windowed_geometries())
+    for (DataType const type : {DataType::f16, DataType::tf32}) {
+      auto p = nhwc(forward, geometry, type);
+      p.w.layout = row_major({geometry.r, geometry.s, geometry.c, geometry.k}).permuted(3, 2, 0, 1);
+      auto const plan = make_plan(p, emulated_device(), options);
+      EXPECT_EQ(std::get<PackRecipe>(plan.recipe.own).other, type == DataType::tf32);
+      expect_right(with_epilogue(p), kernel);
+    }
+}
+
 TEST(WindowProduct, TensorFloats) {
   for (Geometry geometry : windowed_geometries()) {
     expect_right(nhwc(forward, geometry, DataType::tf32), kernel);

@@ -181,13 +181,16 @@ TensorDescription const& image_of(Problem const& p) {
 }
 TensorDescription const& other_of(Problem const& p) { return is_filter(p) ? p.y : p.w; }
 
-// Whether the filter operand is K-major or MN-major. For a data gradient, K-major means that the channels of
-// dy are contiguous, MN-major the channels of dx; wgmma reads the latter only for 2-byte types.
+// Whether the filter operand is K-major or MN-major, which wgmma reads only for 2-byte types. K-major means
+// that the channels of the image are contiguous (of x, or of dy for a data gradient), MN-major those of the
+// result.
 Along along_of_filter(Problem const& p) {
-  if (p.direction == ConvolutionDirection::forward) return Along::k;
   TensorDescription const& w = p.w;
   auto const contiguous = [&](int d) { return w.extent(d) == 1 || w.layout.stride[d] == 1; };
-  bool const wide = contiguous(1) && size_of(w.type) == 2;
+  bool const narrow = size_of(w.type) == 2;
+  if (p.direction == ConvolutionDirection::forward)
+    return contiguous(1) || !contiguous(0) || !narrow ? Along::k : Along::mn;
+  bool const wide = contiguous(1) && narrow;
   return contiguous(0) && !wide ? Along::k : Along::mn;
 }
 
@@ -326,7 +329,8 @@ std::string set_operands(WindowProduct& made, Problem const& p, PackRecipe const
   if (!sentence.empty()) return sentence;
   MatrixForm &a = made.product.a, &b = made.product.b;
   if (!gradient) {
-    bool const by_outputs = p.direction == ConvolutionDirection::data && along_of_filter(p) == Along::k;
+    bool const data = p.direction == ConvolutionDirection::data;
+    bool const by_outputs = data == (along_of_filter(p) == Along::k);
     set_filter(made, p.w, by_outputs ? 0 : 1, by_outputs ? 1 : 0);
     sentence = tensor_violation("w", by_outputs ? "output channels" : "input channels", p.w,
                                 made.filter.extent, made.filter.stride);
