@@ -59,7 +59,7 @@ ConvolutionDraws const* draws_for(std::string const& kernel) {
        .layouts = {"nhwc"},
        .taps = {1, 2, 3, 5, 7},
        .dilations = one,
-       .channels = {1, 2, 3, 4},
+       .channels = {1, 2, 3, 4, 8, 16},
        .filters = any}};
   auto const found = std::ranges::find(all, kernel, &ConvolutionDraws::kernel);
   return found == all.end() ? nullptr : &*found;

@@ -145,6 +145,17 @@ ConvolutionProblem with_forward_epilogue(ConvolutionProblem p) {
   return p;
 }
 
+// Channels that fill a pixel's 32 bytes are copied asynchronously, at a pitch.
+TEST(FpropSmallC, EveryGeometryOfFullPixels) {
+  for (Geometry geometry : first_layers())
+    for (DataType const type : {DataType::f16, DataType::tf32}) {
+      if (geometry.r * geometry.s == 1) continue;
+      geometry.c = 32 / size_of(type);
+      expect_right(with_forward_epilogue(problem_of(forward, type, type, TensorFormat::nhwc, geometry)),
+                   "fprop_small_c");
+    }
+}
+
 TEST(FpropSmallC, EveryGeometry) {
   for (Geometry const& geometry : first_layers())
     for (DataType const type : {DataType::f16, DataType::tf32}) {
@@ -203,6 +214,9 @@ TEST(FpropSmallC, RefusalsHoldTheNumbers) {
   expect(refusal(many, DataType::f16, TensorFormat::nhwc), "9 channels of 2 bytes; at most 16 bytes");
   expect(refusal(groups, DataType::f16, TensorFormat::nhwc), "2 groups");
   expect(refusal(dilated, DataType::f16, TensorFormat::nhwc), "dilated");
+  Geometry one = good;
+  one.c = 16, one.r = one.s = 1;
+  expect(refusal(one, DataType::f16, TensorFormat::nhwc), "one tap");
   expect(refusal(good, DataType::f32, TensorFormat::nhwc), "not f32 and f32");
   expect(refusal(good, DataType::f16, TensorFormat::nchw), "(channels last)");
   expect(refusal(good, DataType::f16, TensorFormat::nhwc, data), "only forward");

@@ -20,19 +20,35 @@ namespace {
 using Problem = ConvolutionProblem;
 
 constexpr Index max_int = 0x7fffffff;
-constexpr int max_pixel_bytes = 16;
+constexpr int unit = 16, max_pixel_bytes = 64;
 
 Index parts(Index extent, Index of) { return (extent + of - 1) / of; }
 int to_int(Index value) { return static_cast<int>(value); }
+
+// Whether x's channels are contiguous in units of 16 bytes that fill the place of a pixel.
+bool is_copied(Problem const& p, Backend backend) {
+  if (backend == Backend::emulator && p.x.extent(1) != unfixed_fprop_place(true, size_of(p.x.type)))
+    return false;
+  Index const bytes = p.x.extent(1) * size_of(p.x.type), of_unit = unit / size_of(p.x.type);
+  bool whole = std::has_single_bit(static_cast<std::uint64_t>(bytes)) && bytes >= unit &&
+               p.x.alignment % unit == 0 && (p.x.extent(1) == 1 || p.x.layout.stride[1] == 1);
+  for (int d : {0, 2, 3}) whole = whole && (p.x.extent(d) == 1 || p.x.layout.stride[d] % of_unit == 0);
+  return whole;
+}
 
 std::string violation(Problem const& p, Device const& device) {
   if (std::string sentence = problem_violation(p, device.backend); !sentence.empty()) return sentence;
   DataType const type = p.x.type;
   if (p.direction != ConvolutionDirection::forward) return "computes only forward convolutions";
   if (p.groups != 1) return fmt::format("{} groups; tensor cores sum over all channels of x", p.groups);
-  if (p.x.extent(1) * size_of(type) > max_pixel_bytes)
-    return fmt::format("{} channels of {} bytes; at most {} bytes", p.x.extent(1), size_of(type),
-                       max_pixel_bytes);
+  bool const copied = is_copied(p, device.backend);
+  if (Index const bytes = p.x.extent(1) * size_of(type); bytes > (copied ? max_pixel_bytes : unit))
+    return fmt::format(
+        "{} channels of {} bytes; at most {} bytes, or 32 or {} bytes that are contiguous and "
+        "aligned to 16 bytes",
+        p.x.extent(1), size_of(type), unit, max_pixel_bytes);
+  if (copied && p.w.extent(2) * p.w.extent(3) == 1)
+    return "a filter of one tap reads no pixel twice; the matrix product computes it";
   if (p.dilation[0] != 1 || p.dilation[1] != 1) return "dilated taps are not adjacent";
   if (type != p.w.type || size_of(type) < 2 || !mma_takes(type, type, accumulator_type(type, type)))
     return fmt::format("both factors must be tf32, f16 or bf16, not {} and {}", name_of(type),
@@ -42,9 +58,10 @@ std::string violation(Problem const& p, Device const& device) {
   if (device.backend == Backend::emulator) {
     if (!emulator::multiplies_convolution(MainLoop::multistage, Multiply::mma, type, type))
       return fmt::format("the emulator has this kernel for f16 and tf32, not for {}", name_of(type));
-    if (p.x.extent(1) > unfixed_fprop_place)
-      return fmt::format("{} channels; the emulator's kernel has at most {}", p.x.extent(1),
-                         unfixed_fprop_place);
+    if (!copied && p.x.extent(1) > unfixed_fprop_place(false, size_of(type)))
+      return fmt::format("{} channels; the emulator has this kernel for at most {}, and for {}",
+                         p.x.extent(1), unfixed_fprop_place(false, size_of(type)),
+                         unfixed_fprop_place(true, size_of(type)));
   }
   for (TensorDescription const* tensor : {&p.x, &p.w, &p.y})
     if (tensor->layout.size() == 0) return fmt::format("{} has no elements", to_string(*tensor));
@@ -52,7 +69,7 @@ std::string violation(Problem const& p, Device const& device) {
     return fmt::format("y: its channels are {} elements apart; expected 1 (channels last)",
                        p.y.layout.stride[1]);
   for (int d : {1, 2, 3})
-    if (std::abs(p.x.layout.stride[d]) * p.x.extent(d) > max_int / 4)
+    if (p.x.layout.stride[d] < 0 || p.x.layout.stride[d] * p.x.extent(d) > max_int / 4)
       return fmt::format(
           "x: a step along dimension {} is {} elements; offsets within an image must fit in "
           "31 bits",
@@ -79,7 +96,8 @@ class ShapeSearch {
     base_.rows = axis(0), base_.columns = axis(1);
     base_.channels = to_int(problem.x.extent(1));
     base_.place = std::max(4 / size_, static_cast<int>(std::bit_ceil(static_cast<unsigned>(base_.channels))));
-    if (is_emulated_) base_.place = unfixed_fprop_place;
+    base_.async = is_copied(problem, device.backend);
+    if (is_emulated_) base_.place = unfixed_fprop_place(base_.async, size_);
   }
 
   FpropSmallCPlan best() {
@@ -110,9 +128,9 @@ class ShapeSearch {
 
   void try_shape(FpropSmallCShape shape) {
     constexpr int max_registers = 240;
-    int const loaded = shape.pixels() * shape.place * size_ / 4;
+    int const loaded = shape.async ? 8 : shape.pixels() * shape.place * size_ / 4;
     int const registers = (32 + loaded + shape.fragments * (16 * shape.bands + 8) + 7) / 8 * 8;
-    if (is_emulated_ && shape.pixels() > unfixed_fprop_pixels) return;
+    if (is_emulated_ && !shape.async && shape.pixels() > unfixed_fprop_pixels) return;
     int const bytes = shape.shared_bytes(size_);
     if (registers > max_registers || bytes > gpu_.shared_bytes_per_block) return;
     shape.blocks = resident_blocks(gpu_, shape.threads(), registers, bytes);
@@ -137,17 +155,18 @@ class ShapeSearch {
     double const fragments = shape.warps * shape.fragments;
     double const tensor = fragments * steps * columns * mma_clocks;
     double const shared = steps * (fragments * 4 + shape.warps * columns * 2);
-    double const moves =
-        (shape.patch() * (10 + 7 * shape.channels) + shape.outputs() * columns * slots_of_run) / 32 / 4;
+    double const slots_of_pixel = shape.async ? 12.0 * shape.place * size_ / unit : 10 + 7.0 * shape.channels;
+    double const moves = (shape.patch() * slots_of_pixel + shape.outputs() * columns * slots_of_run) / 32 / 4;
     double const together =
         std::clamp(blocks * filters / gpu_.multiprocessors, 1.0, static_cast<double>(shape.blocks));
-    double const clocks =
-        (tensor + 0.4 * shared + 1.3 * moves) * (1 + 0.15 * std::pow(16 / (together * shape.warps), 2));
+    // Measured for pixels that are copied: 1.1 to 1.4 times as long.
+    double const clocks = (tensor + 0.4 * shared + 1.3 * moves) * (shape.async ? 1.3 : 1) *
+                          (1 + 0.15 * std::pow(16 / (together * shape.warps), 2));
     double const compute = std::ceil(tiles / blocks) * together * clocks / gpu_.clock_hertz;
     double const of_x = static_cast<double>(problem_.x.layout.size() * size_) * filters;
     double const bytes = of_x + static_cast<double>(problem_.y.layout.size() * size_of(problem_.y.type));
     double const memory = bytes / (0.8 * gpu_.memory_bytes_per_second);
-    double const filter = shape.filter_bytes(size_) / 4.0 / shape.threads() * 60 / gpu_.clock_hertz;
+    double const filter = shape.filter_bytes(size_) / 4.0 / shape.threads() * 180 / gpu_.clock_hertz;
     return launch_seconds + filter + std::max(compute, memory) + 0.15 * std::min(compute, memory);
   }
 
@@ -203,11 +222,11 @@ FpropSmallCPlan fprop_small_c_plan(Problem const& problem, Device const& device)
 
 std::string FpropSmallCTraits::print() const {
   return fmt::format(
-      "FpropSmallCTraits<FpropSmallCShape{{{{{}, {}}}, {{{}, {}}}, {}, {}, {}, {}, {}, {}, {}, {}}}, {}, {},"
+      "FpropSmallCTraits<FpropSmallCShape{{{{{}, {}}}, {{{}, {}}}, {}, {}, {}, {}, {}, {}, {}, {}, {}}}, {}, {},"
       "\n{},\n{}>",
       shape.rows.stride, shape.rows.taps, shape.columns.stride, shape.columns.taps, shape.channels,
-      shape.place, shape.down, shape.across, shape.warps, shape.fragments, shape.bands, shape.blocks, fixed,
-      name_of(type), epilogue, destination);
+      shape.place, shape.async, shape.down, shape.across, shape.warps, shape.fragments, shape.bands,
+      shape.blocks, fixed, name_of(type), epilogue, destination);
 }
 
 program::Program fprop_small_c_program(Plan<Problem> const& plan) {
@@ -220,9 +239,10 @@ program::Program fprop_small_c_program(Plan<Problem> const& plan) {
   with_parts(plan, [&]<class Epilogue, class Destination>(Epilogue, Destination) {
     using Parameters = FpropSmallCParameters<Epilogue, Destination>;
     KernelTypes const host = emulated_types(DataType::f32);
-    FpropSmallCTraits const traits{fixed ? shape : emulated_fprop_small_c_shape(), fixed, plan.problem.x.type,
-                                   fixed ? epilogue_text(form) : host.epilogue,
-                                   fixed ? destination_text(form) : host.destination};
+    FpropSmallCTraits const traits{
+        fixed ? shape : emulated_fprop_small_c_shape(shape.async, plan.problem.x.type), fixed,
+        plan.problem.x.type, fixed ? epilogue_text(form) : host.epilogue,
+        fixed ? destination_text(form) : host.destination};
     std::size_t const kernel = made.add_kernel<Parameters>(
         {.headers = {"conv/small_c/fprop_small_c.h"},
          .entry = "fprop_small_c_kernel",

@@ -22,10 +22,11 @@ struct FpropSmallCTraits {
   std::string epilogue, destination;
   std::string print() const;
 };
-// The emulator's kernel, whose shape is in the arguments.
-constexpr FpropSmallCShape emulated_fprop_small_c_shape() {
+// The emulator's kernels, whose shapes are in the arguments.
+constexpr FpropSmallCShape emulated_fprop_small_c_shape(bool async, DataType type) {
   FpropSmallCShape shape;
-  shape.warps = unfixed_fprop_warps, shape.place = unfixed_fprop_place;
+  shape.warps = unfixed_fprop_warps, shape.async = async;
+  shape.place = unfixed_fprop_place(async, size_of(type));
   return shape;
 }
 program::Program fprop_small_c_program(Plan<ConvolutionProblem> const& plan);

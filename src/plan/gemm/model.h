@@ -24,6 +24,7 @@ struct Volume {
   double steps = 0, longest = 0;               // of k per tile: their mean and maximum
   double operand_bytes = 0, result_bytes = 0;  // in memory, each once; including c
   bool of_convolution = false;                 // its loaders also find the elements of windows
+  bool of_windows = false;                     // TMA unrolls windows
 };
 Volume volume_of(CanonicalGemm const& problem, GemmRecipe const& recipe);
 

@@ -38,6 +38,7 @@ struct Fit {
   double missing_of_last = 0.6;      // of the last tile, if there are others (H200)
   // Rows of less than 128 bytes (H100, docs/decisions/0040); those of 64 bytes took at most 8 clocks.
   double clocks_of_half_row = 4, clocks_of_short_row = 13;
+  double clocks_of_half_window = 2.7;  // of rows of windows and of their filter (H200: 2.3 to 3.1)
   // Operands by threads, in clocks of a warp: measured at 4096^3 (12 to 16 per copy); shifts are predicted.
   double clocks_of_copy = 14, clocks_of_shift = 15, clocks_of_wait = 700.0 / (4 * 4);
 
@@ -127,7 +128,8 @@ class Prediction {
   double intake_clocks() const {
     double const rows_of_b = keeps_b() ? 0 : p_.block_n, bytes = depth_bytes();
     bool const half = std::min(bytes, static_cast<double>(form_.k) * size_) * 2 >= step_bytes;
-    double const row = bytes == step_bytes ? 0 : half ? fit.clocks_of_half_row : fit.clocks_of_short_row;
+    double const of_half = volume_.of_windows ? fit.clocks_of_half_window : fit.clocks_of_half_row;
+    double const row = bytes == step_bytes ? 0 : half ? of_half : fit.clocks_of_short_row;
     // In a shallow step only rows along k are short.
     auto const clocks = [&](Along along) { return std::max(bytes / intake(), along == Along::k ? row : 0); };
     return p_.block_m * clocks(recipe_.a.along) + rows_of_b * clocks(recipe_.b.along);

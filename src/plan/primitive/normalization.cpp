@@ -63,23 +63,34 @@ StridedTensor add_channel_value(PrimitiveProgram& program, BatchNormProblem cons
   return strided_in_workspace(name, real, problem.x.shape(), {1}, room);
 }
 
-// Adds y = (x - mean) / sqrt(variance + epsilon) * scale + bias, with statistics read from `mean` and
-// `variance`.
-void add_normalization(PrimitiveProgram& program, BatchNormProblem const& problem, StridedTensor mean,
-                       StridedTensor variance, PrimitiveTarget const& target) {
-  mean.name = "mean";
-  variance.name = "variance";
-  std::vector<StridedTensor> inputs{strided("x", problem.x, argument_named(problem, "x")), std::move(mean),
-                                    statistic(problem, "bias")};
+// Adds y = (x - mean) * scale * inverse + bias with a mean and an inverse per channel.
+void add_normalization_by_inverse(PrimitiveProgram& program, BatchNormProblem const& problem,
+                                  StridedTensor const& mean, StridedTensor const& inverse,
+                                  PrimitiveTarget const& target) {
+  Formula formula;
+  formula.text = "(x[e] - mean[e]) * (scale[e] * inverse[e]) + bias[e]";
+  formula.result = "y";
+  add_map(program, problem.x.shape(), formula,
+          {strided("x", problem.x, argument_named(problem, "x")), mean, inverse, statistic(problem, "scale"),
+           statistic(problem, "bias")},
+          {strided("y", problem.y, argument_named(problem, "y"))}, target);
+}
+
+// Adds y = (x - mean) / sqrt(variance + epsilon) * scale + bias with given statistics.
+void add_normalization(PrimitiveProgram& program, BatchNormProblem const& problem,
+                       PrimitiveTarget const& target) {
+  StridedTensor const scale = statistic(problem, "scale"), variance = statistic(problem, "variance");
+  std::vector<StridedTensor> inputs{strided("x", problem.x, argument_named(problem, "x")),
+                                    statistic(problem, "mean"), statistic(problem, "bias")};
   Formula formula = normalization_of(problem);
   if (channels_apart(problem, target)) {
     formula.text = "(x[e] - mean[e]) * factor[e] + bias[e]";
     formula.constants.clear();
     inputs.push_back(add_channel_value(program, problem, "factor", "scale[e] / sqrt(variance[e] + epsilon)",
-                                       {statistic(problem, "scale"), std::move(variance)}, target));
+                                       {scale, variance}, target));
   } else {
-    inputs.push_back(std::move(variance));
-    inputs.push_back(statistic(problem, "scale"));
+    inputs.push_back(variance);
+    inputs.push_back(scale);
   }
   add_map(program, problem.x.shape(), formula, std::move(inputs),
           {strided("y", problem.y, argument_named(problem, "y"))}, target);
@@ -171,7 +182,7 @@ void add_training(PrimitiveProgram& program, BatchNormProblem const& problem, Pr
                                            strided_along("scale", problem.statistics, 1, {})};
   DataType const real = real_of(tensors);
   StridedTensor const mean = own_statistic(program, problem, "mean", real),
-                      variance = own_statistic(program, problem, "variance", real);
+                      inverse = own_statistic(program, problem, "inverse", real);
   Reduction statistics;
   statistics.shape = shape;
   statistics.reduced = all_but_channels(shape);
@@ -180,17 +191,18 @@ void add_training(PrimitiveProgram& program, BatchNormProblem const& problem, Pr
   statistics.terms = {"x[e]", "v0", {}};
   // The saved statistics may have a narrower type than the sums, so y is computed from the sums.
   statistics.last = {
-      "let v = s2[e] / s0[e]; store(saved_variance, v); store(variance, v); store(mean, s1[e]); s1[e]",
+      "let v = s2[e] / s0[e]; store(saved_variance, v); store(inverse, 1 / sqrt(v + epsilon)); "
+      "store(mean, s1[e]); s1[e]",
       "saved_mean",
-      {}};
+      {{"epsilon", problem.epsilon}}};
   statistics.inputs = {tensors[0]};
   statistics.outputs = {
       strided_along("saved_mean", problem.statistics, 1, argument_named(problem, "saved_mean")),
       strided_along("saved_variance", problem.statistics, 1, argument_named(problem, "saved_variance")), mean,
-      variance};
+      inverse};
   add_reduction(program, statistics, target);
   std::size_t const reductions = program.passes.size();
-  add_normalization(program, problem, mean, variance, target);
+  add_normalization_by_inverse(program, problem, mean, inverse, target);
   go_backwards(program, reductions);
 }
 
@@ -306,7 +318,7 @@ PrimitiveProgram lower(BatchNormProblem const& problem, PrimitiveTarget const& t
   PrimitiveProgram program;
   switch (problem.mode) {
     case BatchNormMode::inference: {
-      add_normalization(program, problem, statistic(problem, "mean"), statistic(problem, "variance"), target);
+      add_normalization(program, problem, target);
       break;
     }
     case BatchNormMode::training: add_training(program, problem, target); break;

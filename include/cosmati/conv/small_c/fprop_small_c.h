@@ -1,7 +1,8 @@
 // A forward convolution of images with few channels (the first layer of a network) on tensor cores. A block
 // keeps the filter as fragments and the patch of x that a tile reads in shared memory, a few channels per
-// pixel. The taps of a row are then adjacent, so that a row of an mma's a, which is an output, is a run of
-// shared memory, and its depth is the taps of a row and their channels: x is neither unrolled nor packed.
+// pixel. The taps of a row are then adjacent (or at a fixed pitch), so that a row of an mma's a, which is an
+// output, is a run of shared memory, and its depth is the taps of a row and their channels: x is neither
+// unrolled nor packed.
 #pragma once
 #include "cosmati/arch/convert.h"
 #include "cosmati/arch/matrix.h"
@@ -13,8 +14,8 @@
 
 namespace cosmati {
 
-// `fixed`: shape_ is the shape of the launch; otherwise only its place and its numbers of warps, fragments
-// and bands apply.
+// `fixed`: shape_ is the shape of the launch; otherwise only its place, how it is filled, and its numbers of
+// warps, fragments and bands apply.
 template <FpropSmallCShape shape_, bool fixed_, class Element_, class Epilogue_, class Destination_>
 struct FpropSmallCTraits {
   using Element = Element_;
@@ -24,7 +25,8 @@ struct FpropSmallCTraits {
   static constexpr bool fixed = fixed_;
   static constexpr int threads = shape_.threads(), blocks = shape_.blocks, fragments = shape_.fragments;
   static constexpr int place = shape_.place, bands = shape_.bands;
-  static constexpr int pixels = fixed ? shape_.pixels() : unfixed_fprop_pixels;
+  static constexpr bool async = shape_.async;
+  static constexpr int pixels = async ? 1 : fixed ? shape_.pixels() : unfixed_fprop_pixels;
   COSMATI_DEVICE static FpropSmallCShape shape(FpropSmallCArguments const& window) {
     if constexpr (fixed) return shape_;
     return window.shape;
@@ -56,6 +58,7 @@ struct FpropSmallC {
   using Element = typename Traits::Element;
   static constexpr int size = static_cast<int>(sizeof(Element)), per_word = 4 / size, run = 8;
   static constexpr int pixel_bytes = Traits::place * size, tiles = 4 * Traits::bands;
+  static constexpr int pitch = FpropSmallCShape{.place = Traits::place}.pitch(size);
   using Sums = float[Traits::fragments][tiles][4];
   using Fragment = Vector<unsigned, 2>;                           // one lane's part of a filter fragment
   using Pixels = Vector<Element, Traits::place>[Traits::pixels];  // a thread's part of a patch
@@ -100,34 +103,53 @@ struct FpropSmallC {
     }
   }
 
-  // Loads the patch of a tile; pixels outside x are zero.
-  COSMATI_DEVICE void load_patch(FpropTile const& tile, Pixels& pixel) const {
-    auto const* const from =
+  // The offset in its image of the pixel at place `item` of the patch of a tile; -1 if there is none.
+  COSMATI_DEVICE int offset_of(FpropTile const& tile, int item) const {
+    int const patch_row = item / shape.patch_columns();
+    int const row = tile.row * shape.rows.stride - window.top + patch_row;
+    int const column =
+        tile.column * shape.columns.stride - window.left + item - patch_row * shape.patch_columns();
+    bool const exists = item < shape.patch() &&
+                        static_cast<unsigned>(row) < static_cast<unsigned>(window.image_rows) &&
+                        static_cast<unsigned>(column) < static_cast<unsigned>(window.image_columns);
+    return exists ? row * window.image_row + column * window.image_column : -1;
+  }
+
+  // Begins to load the patch of a tile, with zeros outside x: into shared memory or, if the channels do not
+  // fill the place, into registers, from where keep_patch() moves them.
+  COSMATI_DEVICE void load_patch(FpropTile const& tile, Pixels& pixel, unsigned char* patch) const {
+    auto const* const image =
         arch::as_global(static_cast<Element const*>(window.image)) + tile.image * window.image_stride;
-    int const top = tile.row * shape.rows.stride - window.top,
-              left = tile.column * shape.columns.stride - window.left;
-    COSMATI_UNROLL
-    for (int i = 0; i < Traits::pixels; ++i) {
-      int const item = arch::thread() + i * Traits::threads, patch_row = item / shape.patch_columns();
-      int const row = top + patch_row, column = left + item - patch_row * shape.patch_columns();
-      bool const exists = item < shape.patch() &&
-                          static_cast<unsigned>(row) < static_cast<unsigned>(window.image_rows) &&
-                          static_cast<unsigned>(column) < static_cast<unsigned>(window.image_columns);
-      int const offset = exists ? row * window.image_row + column * window.image_column : 0;
+    if constexpr (Traits::async) {
+      constexpr int pieces = pixel_bytes / 16;
+      COSMATI_NO_UNROLL
+      for (int item = arch::thread(); item < shape.patch() * pieces; item += Traits::threads) {
+        int const at = item / pieces, piece = item - at * pieces, offset = offset_of(tile, at);
+        arch::copy_async<16>(patch + at * pitch + piece * 16,
+                             image + (offset < 0 ? 0 : offset + piece * (16 / size)), offset < 0 ? 0 : 16);
+      }
+      arch::commit_copies();
+    } else {
       COSMATI_UNROLL
-      for (int c = 0; c < Traits::place; ++c) {
-        bool const is_channel = c < shape.channels;
-        Element const element =
-            arch::load_constant<Element>(from + offset + (is_channel ? c * window.image_channel : 0));
-        pixel[i][c] = exists && is_channel ? element : Element{};
+      for (int i = 0; i < Traits::pixels; ++i) {
+        int const offset = offset_of(tile, arch::thread() + i * Traits::threads);
+        COSMATI_UNROLL
+        for (int c = 0; c < Traits::place; ++c) {
+          bool const is_channel = c < shape.channels;
+          Element const element = arch::load_constant<Element>(image + (offset < 0 ? 0 : offset) +
+                                                               (is_channel ? c * window.image_channel : 0));
+          pixel[i][c] = offset >= 0 && is_channel ? element : Element{};
+        }
       }
     }
   }
   COSMATI_DEVICE void keep_patch(Pixels const& pixel, unsigned char* patch) const {
-    COSMATI_UNROLL
-    for (int i = 0; i < Traits::pixels; ++i) {
-      int const item = arch::thread() + i * Traits::threads;
-      if (item < shape.patch()) arch::store(patch + item * pixel_bytes, pixel[i]);
+    if constexpr (!Traits::async) {
+      COSMATI_UNROLL
+      for (int i = 0; i < Traits::pixels; ++i) {
+        int const item = arch::thread() + i * Traits::threads;
+        if (item < shape.patch()) arch::store(patch + item * pitch, pixel[i]);
+      }
     }
   }
 
@@ -136,7 +158,7 @@ struct FpropSmallC {
   COSMATI_DEVICE void multiply(unsigned char const* patch, Sums& sum) const {
     int const lane = arch::thread() % 32, warp = arch::thread() / 32;
     int const steps = shape.steps(size), row_bytes = shape.row_bytes(size), word = lane % 4 * 4;
-    unsigned char const* first[Traits::fragments][2];
+    int first[Traits::fragments][2];  // offsets of the windows
     COSMATI_UNROLL
     for (int f = 0; f < Traits::fragments; ++f) {
       COSMATI_UNROLL
@@ -145,12 +167,11 @@ struct FpropSmallC {
         if (output >= shape.outputs()) output = shape.outputs() - 1;
         int const row = output / shape.across, column = output - row * shape.across;
         first[f][half] =
-            patch + word +
-            (row * shape.rows.stride * shape.patch_columns() + column * shape.columns.stride) * pixel_bytes;
+            word + (row * shape.rows.stride * shape.patch_columns() + column * shape.columns.stride) * pitch;
       }
     }
     unsigned char const* taps = filter + lane * 8;
-    COSMATI_UNROLL
+    COSMATI_NO_UNROLL
     for (int r = 0; r < shape.rows.taps; ++r) {
       COSMATI_UNROLL
       for (int step = 0; step < steps; ++step) {
@@ -159,8 +180,9 @@ struct FpropSmallC {
         for (int f = 0; f < Traits::fragments; ++f) {
           COSMATI_UNROLL
           for (int i = 0; i < 4; ++i) {
-            int const byte = step * 32 + i / 2 * 16;
-            a[f][i] = byte + word < row_bytes ? arch::load<unsigned>(first[f][i % 2] + byte) : 0;
+            int const byte = step * 32 + i / 2 * 16, padding = byte / pixel_bytes * (pitch - pixel_bytes);
+            a[f][i] =
+                byte + word < row_bytes ? arch::load<unsigned>(patch + first[f][i % 2] + byte + padding) : 0;
           }
         }
         COSMATI_UNROLL
@@ -173,9 +195,7 @@ struct FpropSmallC {
         }
         taps += tiles * 256;
       }
-      COSMATI_UNROLL
-      for (int f = 0; f < Traits::fragments; ++f)
-        for (int half = 0; half < 2; ++half) first[f][half] += shape.patch_columns() * pixel_bytes;
+      patch += shape.patch_columns() * pitch;
     }
   }
 
@@ -228,15 +248,16 @@ fprop_small_c_kernel(COSMATI_PARAMETER typename Traits::Params params) {
   typename Block::Pixels pixel;
   int number = arch::block_x(), other = patch_bytes;
   if (number >= window.tiles) return;
-  block.load_patch(FpropTile(window, shape, number), pixel);
+  block.load_patch(FpropTile(window, shape, number), pixel, patch);
   block.load_filter();
   block.keep_patch(pixel, patch);
   COSMATI_NO_UNROLL
   while (number < window.tiles) {
     FpropTile const tile(window, shape, number);
     number += arch::grid_x();
-    if (number < window.tiles) block.load_patch(FpropTile(window, shape, number), pixel);
+    arch::wait_copies<0>();
     arch::block_barrier();
+    if (number < window.tiles) block.load_patch(FpropTile(window, shape, number), pixel, patch + other);
     typename Block::Sums sum = {};
     block.multiply(patch, sum);
     patch += other;

@@ -16,6 +16,7 @@ struct FpropSmallCShape {
   FpropAxis rows, columns;
   int channels = 1;              // of x, at most `place`
   int place = 4;                 // elements of a pixel in shared memory; the others are zeros
+  bool async = false;            // channels fill the place, and are copied 16 bytes at a time
   int down = 1, across = 16;     // outputs of a block's tile
   int warps = 4, fragments = 1;  // fragments of 16 outputs of each warp
   int bands = 1;                 // of 32 filters, of a block
@@ -29,19 +30,23 @@ struct FpropSmallCShape {
   COSMATI_CONSTEXPR int patch_rows() const { return rows.reach(down); }
   COSMATI_CONSTEXPR int patch_columns() const { return columns.reach(across); }
   COSMATI_CONSTEXPR int patch() const { return patch_rows() * patch_columns(); }
+  // Bytes between pixels in shared memory. If a step lies within a pixel, an odd number of 16-byte units, so
+  // that eight adjacent pixels are in different banks; else pixels are adjacent.
+  COSMATI_CONSTEXPR int pitch(int size) const { return place * size < 32 ? place * size : place * size + 16; }
   // Bytes of a row of taps; a step of an mma covers 32 of them.
   COSMATI_CONSTEXPR int row_bytes(int size) const { return columns.taps * place * size; }
   COSMATI_CONSTEXPR int steps(int size) const { return (row_bytes(size) + 31) / 32; }
   // Bytes of the filter's fragments.
   COSMATI_CONSTEXPR int filter_bytes(int size) const { return rows.taps * steps(size) * bands * 4 * 256; }
-  COSMATI_CONSTEXPR int patch_bytes(int size) const { return (patch() * place * size + 15) / 16 * 16; }
+  COSMATI_CONSTEXPR int patch_bytes(int size) const { return (patch() * pitch(size) + 15) / 16 * 16; }
   COSMATI_CONSTEXPR int shared_bytes(int size) const { return filter_bytes(size) + 2 * patch_bytes(size); }
-  // Pixels of a patch that a thread loads.
+  // Pixels of a patch that a thread loads, unless they are copied.
   COSMATI_CONSTEXPR int pixels() const { return (patch() + threads() - 1) / threads(); }
 };
 
-// The emulator's kernel has its shape in the arguments, except for these.
-inline constexpr int unfixed_fprop_warps = 2, unfixed_fprop_place = 4, unfixed_fprop_pixels = 16;
+// The emulator's kernels have their shapes in the arguments, except for these.
+inline constexpr int unfixed_fprop_warps = 2, unfixed_fprop_pixels = 16;
+COSMATI_CONSTEXPR int unfixed_fprop_place(bool async, int size) { return async ? 32 / size : 4; }
 
 // Strides in elements.
 struct FpropSmallCArguments {

@@ -152,9 +152,14 @@ class WindowSearch {
              emulated() ? emulator::emulated_resident_blocks : resident_blocks(recipe, form, device_.gpu));
       Volume volume = volume_of(form, recipe);
       volume.operand_bytes = windows_.operand_bytes;  // overlaps of windows are L2 cache hits
-      all = {all.tiles + volume.tiles, all.steps + volume.tiles * volume.steps,
-             std::max(all.longest, volume.longest), windows_.operand_bytes,
-             all.result_bytes + volume.result_bytes};
+      volume.of_windows = true;
+      all = {all.tiles + volume.tiles,
+             all.steps + volume.tiles * volume.steps,
+             std::max(all.longest, volume.longest),
+             windows_.operand_bytes,
+             all.result_bytes + volume.result_bytes,
+             false,
+             true};
       if (together) continue;
       seconds += seconds_of_launch(recipe, form, volume);
       flags = std::max(flags, recipe.flag_bytes);  // the launches run consecutively and share them
@@ -207,12 +212,14 @@ class WindowSearch {
   }
 
   // The time that TMA needs for the rows that it unrolls. Measured on an H200, in clocks of a multiprocessor
-  // per row of 128 bytes: 4.7; 5.8 if windows overlap in memory; 9 if they also begin within sectors.
-  // Predicted for shallow steps: the same for 64 bytes; for 32 bytes 13, as for the rows of matrices.
+  // per row of 128 bytes: 4.7; 5.8 if windows overlap in memory; 9 if they also begin within sectors. Of 64
+  // bytes: 2.3 to 3.1. Predicted for 32 bytes: 13, as for the rows of matrices.
   double tma_seconds(GemmPolicy const& p, Volume const& volume) const {
     Index const step = packing_.place * problem_.stride[1] * size_of(problem_.x.type);
     double const whole = packing_.rows == 0 ? 4.7 : step % 32 == 0 ? 5.8 : 9;
-    double const clocks = windows_.row_bytes < 64 ? std::max(whole, 13.0) : whole;
+    double const clocks = windows_.row_bytes < 64                          ? std::max(whole, 13.0)
+                          : windows_.row_bytes == 64 && packing_.rows == 0 ? 2.7
+                                                                           : whole;
     double const rows = volume.tiles * volume.steps * (windows_.image_is_a ? p.block_m : p.block_n);
     return rows * clocks / (device_.gpu.multiprocessors * device_.gpu.clock_hertz);
   }
