@@ -2,7 +2,7 @@
 """Measures every promised figure that this machine can measure, and reports whether each is met, or by how much it falls short.
 
 usage: figures.py COSMATI [--only WORD ...] [--mnist FOLDER] [--fashion FOLDER] [--dcgan FOLDER] [--torch PYTHON] [--out FILE]
-                  [--gpu-out FILE] [--gpu-parts lenet5|mnist|dcgan ...]
+                  [--gpu-out FILE] [--gpu-parts lenet5|mnist|dcgan|gan ...]
     --torch: a python with PyTorch (pip install torch), for comparisons; also $TORCH_PYTHON
 Exit status 1 if a figure is short.
 """

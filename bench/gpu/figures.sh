@@ -51,7 +51,7 @@ measure_table() { # PERCENT of the time after which to stop
   timeout "$limit" "$cosmati" bench table --file "$parts/todo.txt" --backend cuda --json "$out/table.jsonl" >>"$out/log.txt" 2>&1
   echo "table: exit status $? after $SECONDS s, $(missing) of $(wc -l <"$parts/table.txt") rows are left"
 }
-measure_networks() { # PART: lenet5, mnist or dcgan; skipped if already measured
+measure_networks() { # PART: lenet5, dcgan, gan (its training) or mnist; skipped if already measured
   local limit=$((seconds - SECONDS))
   "$python" "$here/rows.py" have "$1" "$out/figures.jsonl" && return
   ((limit > 0)) || return
@@ -62,7 +62,7 @@ measure_networks() { # PART: lenet5, mnist or dcgan; skipped if already measured
 
 measure_all_networks() {
   if [ -d "$data/mnist" ] && [ -d "$data/dcgan" ]; then
-    for part in lenet5 dcgan mnist; do measure_networks $part; done
+    for part in lenet5 dcgan gan mnist; do measure_networks $part; done
   else
     echo "the networks are skipped: $data has no mnist and dcgan; pass --data FOLDER"
   fi
@@ -70,7 +70,7 @@ measure_all_networks() {
 networks_are_there() {
   [ -d "$data/mnist" ] || return 0
   local part
-  for part in lenet5 dcgan mnist; do
+  for part in lenet5 dcgan gan mnist; do
     "$python" "$here/rows.py" have "$part" "$out/figures.jsonl" || { echo "$part is missing"; return 1; }
   done
 }
