@@ -68,8 +68,9 @@ TEST(GemmSource, CompilesForEveryType) {
   add(sources,
       make_plan(product(DataType::f32, DataType::f32, 64, 64, 8192, "nt"), gpu_device("a100")));  // split-K
   // The host lays out their shared memory: for complete tiles, and for a cluster's shares of them.
-  for (char const* policy : {"medium", "large,partition=stream_k", "deep_pair", "deep_four", "deep_eight",
-                             "192x16", "192x96", "64x16", "deep,partition=split_k_parallel"})
+  for (char const* policy :
+       {"medium", "large,partition=stream_k", "deep_pair", "deep_four", "deep_eight", "192x16", "192x96",
+        "64x16", "64x96_pair", "64x160_pair", "deep,partition=split_k_parallel"})
     for (char const* epilogue : {"direct", "staged"}) {
       PlanOptions options;
       options.kernel = "warp_specialized";

@@ -261,9 +261,10 @@ int warp_specialized_shared_bytes(GemmPolicy const& p, CanonicalGemm const& form
     return (p.block_k * size_of(form.a.type) * rows + 1023) / 1024 * 1024;
   };
   int const stages = p.stages * (tile_bytes(p.block_m) + tile_bytes(p.block_n));
-  // The bytes of one row of sums in the staged epilogue: the columns of a warp, or its share of them in a
-  // cluster along k.
-  int const pass = std::min(p.warp_n / p.cluster_k * size_of(form.evaluation), 128) + 32;
+  // The bytes of one row of sums in the staged epilogue: a part of the columns of a warp, or of its share of
+  // them in a cluster along k.
+  int const pass =
+      part_of_row(p.warp_n / p.cluster_k, size_of(form.evaluation)) * size_of(form.evaluation) + 32;
   int const epilogue = p.epilogue == EpilogueSchedule::staged ? p.consumer_warps() * tensor_store_rows * pass
                        : stores_by_tma(p, form)               ? tensor_store_of(p, form).bytes
                                                               : 8;
