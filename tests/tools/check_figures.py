@@ -6,7 +6,7 @@ import json, os, shutil, subprocess, sys, tempfile
 PROJECT, COSMATI = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
 sys.path[:0] = [f"{PROJECT}/bench", f"{PROJECT}/bench/gpu"]
 sys.dont_write_bytecode = True
-import report, rows, sources  # noqa: E402
+import gpu_figures, report, rows, sources  # noqa: E402
 
 # The stub has two problems per row; the digest of softmax depends on $DIGEST; it measures $MOST rows and one more problem, and
 # then fails.
@@ -142,7 +142,8 @@ def check_sources(folder):
         return rows.has_part("mnist", f"{folder}/figures.jsonl")
 
     fresh, old = ({"digest": digest, "sources": "networks on a GPU"} for digest in (sources.digest("networks on a GPU"), "0"))
-    assert has_part([fresh, fresh]) and not has_part([fresh, old]) and not has_part([fresh, {}]) and not has_part([{**fresh, "reason": "no --torch"}, fresh])
+    whole = [fresh] * gpu_figures.COUNTS["mnist"]
+    assert has_part(whole) and not any(has_part([one, *whole[1:]]) for one in (old, {}, {**fresh, "reason": "no --torch"})) and not has_part(whole[1:])
     listed = {name: {os.path.relpath(path, PROJECT) for path in sources.files_of(name)} for name in sources.SETS}
     assert "src/backend/cpu/softmax.cpp" in listed["processor"] and "include/cosmati/ops/gemm.h" in listed["processor"]
     assert not any(path.startswith(("docs/", "tests/", "bench/")) or path.endswith(".md") for paths in listed.values() for path in paths)
