@@ -101,8 +101,9 @@ def dcgan(a, results, torch):
         results.skip("DCGAN on a GPU", f"{network} does not exist; pass --dcgan FOLDER")
         return
     import numpy
+    generate = [a.cosmati, "generate", "dcgan", "--backend", "cuda", "--weights", network, "--json", "--type"]
     for data_type, promised, bound in DRAWING:
-        words = [a.cosmati, "generate", "dcgan", "--backend", "cuda", "--weights", network, "--json", "--type", data_type]
+        words = [*generate, data_type]
         with tempfile.TemporaryDirectory() as folder:
             json_lines([*words, "--input", f"{a.dcgan}/input1.txt", "--output", f"{folder}/o.npy"])
             error = numpy.abs(numpy.load(f"{folder}/o.npy").astype(numpy.float64) - numpy.load(f"{a.dcgan}/answer1.npy")).max()
@@ -115,9 +116,8 @@ def dcgan(a, results, torch):
         compare(results, f"DCGAN on a GPU, {data_type}, batch 1024", promised, ours, torch, f"dcgan-{data_type}-1024")
 
     def pictures(where):  # 12 KB each; at PCIe 5's 55 GB/s the bus would take 4.5 M/s, more than the device generates
-        words = [a.cosmati, "generate", "dcgan", "--backend", "cuda", "--weights", network, "--json", "--type", "f16", "--batch", 1024,
-                 "--count", 409600, "--output-type", "u8", "--measure", where]
-        return json_lines(words)[-1]["images_per_second"]
+        return json_lines([*generate, "f16", "--batch", 1024, "--count", 409600, "--output-type", "u8", "--measure",
+                           where])[-1]["images_per_second"]
 
     mine, device, ratio = alternate(lambda: pictures("host"), lambda: pictures("device"), 3)
     results.report("DCGAN on a GPU, f16, 8-bit images in host memory, relative to the device's rate", ratio, 0.9, "x",
