@@ -3,10 +3,8 @@
 
 #include <algorithm>
 #include <string>
-#include <system_error>
 
 #include "cosmati/epilogue/parse.h"
-#include "nets/dataset.h"
 #include "nets/random.h"
 #include "src/backend/cpu/runtime/parallel.h"
 
@@ -14,12 +12,9 @@ namespace cosmati::dcgan {
 namespace {
 
 // The purposes of random streams; epochs have their own (nets::shuffled).
-constexpr unsigned long long weights_purpose = 1ULL << 40, latents_purpose = 1ULL << 41;
-constexpr std::size_t alignment = 256;            // bytes
-constexpr std::size_t block_bytes = 64ULL << 20;  // size of a block of images that is uploaded at once
-constexpr long long longest_block = 64;           // steps
-
-std::size_t rounded(std::size_t bytes) { return (bytes + alignment - 1) / alignment * alignment; }
+constexpr unsigned long long weights_purpose = 1ULL << 40;  // that of latent vectors is in feed.cpp
+constexpr std::size_t alignment = 256;                      // bytes, between the losses
+constexpr std::size_t loss_count = 3;  // of the discriminator for data and for images, and of the generator
 
 // A random initial value of an array's element.
 double initial(std::string const& name, nets::Random& random) {
@@ -32,35 +27,39 @@ double initial(std::string const& name, nets::Random& random) {
 
 Replica::Replica(Settings const& settings, Pictures const& pictures, Device const& device,
                  nets::Membership const& membership)
-    : settings_(settings), pictures_(pictures), device_(device), membership_(membership) {
+    : settings_(settings), device_(device), membership_(membership), queue_(device), branch_(device, queue_) {
   Settings const& s = settings_;
   Precision const precision{s.compute};
   auto const share = cpu::share(s.batch, membership.number, membership.of);
-  first_ = share.first;
-  batch_ = share.last - share.first;
+  Index const batch = share.last - share.first;
   for (Network* network : {&generator_values, &discriminator_values}) {
     network->sums = membership.sums;
-    network->share = static_cast<double>(batch_) / static_cast<double>(s.batch);
+    network->share = static_cast<double>(batch) / static_cast<double>(s.batch);
   }
-  generator_ =
-      std::make_unique<GeneratorTraining>(generator_values, s.architecture, batch_, device_, precision, true);
-  discriminator_ =
-      std::make_unique<Discriminator>(discriminator_values, s.architecture, batch_, device_, precision);
-  bench_ = std::make_unique<Workbench>(device_, precision);
+  generator_ = std::make_unique<GeneratorTraining>(generator_values, s.architecture, batch, device_,
+                                                   precision, true, queue_);
+  discriminator_ = std::make_unique<Discriminator>(discriminator_values, s.architecture, batch, device_,
+                                                   precision, queue_);
+  // Sums over devices keep their order only on one queue, and a host has only one.
+  if (static_cast<Stream>(queue_) != nullptr && membership.sums == nullptr)
+    beside_ = std::make_unique<Discriminator>(discriminator_values, s.architecture, batch, device_, precision,
+                                              branch_.side());
+  bench_ = std::make_unique<Workbench>(device_, precision, queue_);
+  OptimizerProblem problem;
+  problem.kind = OptimizerKind::adam;
+  problem.beta1 = s.beta1;
+  problem.beta2 = s.beta2;
+  problem.numbers = Feed::numbers_description();
   for (Network* network : {&generator_values, &discriminator_values}) {
     network->allocate(device_, precision);
-    OptimizerProblem problem;
-    problem.kind = OptimizerKind::adam;
     problem.parameter = problem.gradient = problem.state = network->variables.flat();
-    problem.beta1 = s.beta1;
-    problem.beta2 = s.beta2;
     bool const first = network == &generator_values;
     bench_->make((first ? learn_generator_ : learn_discriminator_), problem);
     if (precision.stored() != DataType::f32)
       bench_->make((first ? convert_generator_ : convert_discriminator_),
                    TransformProblem{network->variables.flat(), network->variables.flat(precision.stored())});
   }
-  Index const elements = batch_ * s.architecture.image_elements();
+  Index const elements = batch * s.architecture.image_elements();
   ElementwiseProblem normalize;
   normalize.x = describe(DataType::u8, Shape(elements));
   normalize.y = describe(precision.stored(), Shape(elements));
@@ -68,17 +67,9 @@ Replica::Replica(Settings const& settings, Pictures const& pictures, Device cons
   bench_->make(normalize_, normalize);
   bench_->finish();
   real_ = bench_->memory(normalize.y);
-  losses_ = DeviceMemory(device_, 2 * alignment);
+  losses_ = DeviceMemory(device_, loss_count * alignment);
   losses_.fill(0);
-
-  picture_stride_ = rounded(static_cast<std::size_t>(elements));
-  latent_stride_ = rounded(static_cast<std::size_t>(batch_ * s.architecture.latent) * sizeof(float));
-  block_steps_ = std::clamp(static_cast<long long>(block_bytes / picture_stride_), 1LL, longest_block);
-  auto const steps = static_cast<std::size_t>(block_steps_);
-  pictures_block_ = DeviceMemory(device_, steps * picture_stride_);
-  latents_block_ = DeviceMemory(device_, steps * latent_stride_);
-  pictures_host_ = HostMemory(device_, steps * picture_stride_);
-  latents_host_ = HostMemory(device_, steps * latent_stride_);
+  feed_ = std::make_unique<Feed>(settings_, pictures, device_, share.first, batch, problem);
 }
 
 void Replica::initialize() {
@@ -103,104 +94,77 @@ void Replica::initialize() {
 
 void Replica::refresh_factors() {
   if (Precision{settings_.compute}.stored() == DataType::f32) return;
-  convert_generator_.run({.x = generator_values.values.data(), .y = generator_values.factors.data()},
-                         bench_->workspace());
-  convert_discriminator_.run(
-      {.x = discriminator_values.values.data(), .y = discriminator_values.factors.data()},
-      bench_->workspace());
-}
-
-// Writes to host buffers and order_, which nothing else uses while it runs.
-void Replica::draw_block(long long first_step, long long steps) {
-  Index const elements = settings_.architecture.image_elements(), latent = settings_.architecture.latent;
-  for (long long i = 0; i < steps; ++i) {
-    long long const at = first_step + i, epoch = at / steps_an_epoch();
-    if (epoch != order_epoch_) order_ = nets::shuffled(pictures_.count, settings_.seed, epoch);
-    order_epoch_ = epoch;
-    Index const first = at % steps_an_epoch() * settings_.batch + first_;
-    auto* const to = pictures_host_.as<unsigned char>() + static_cast<std::size_t>(i) * picture_stride_;
-    for (Index n = 0; n < batch_; ++n)
-      pictures_.draw(order_[static_cast<std::size_t>(first + n)], to + n * elements);
-    nets::Random random(settings_.seed, latents_purpose + static_cast<unsigned long long>(at));
-    auto* const z = reinterpret_cast<float*>(latents_host_.as<std::byte>() +
-                                             static_cast<std::size_t>(i) * latent_stride_);
-    // Skips the latent vectors of other devices.
-    random.skip(static_cast<unsigned long long>(first_ * latent));
-    for (Index e = 0; e < batch_ * latent; ++e) z[e] = static_cast<float>(random.uniform(-1, 1));
-  }
-}
-
-// Uploads the block that begins with step `first`, which was prepared before, and prepares the next one while
-// the device works.
-void Replica::send_block(long long first) {
-  auto const steps_from = [this](long long step) { return std::min(block_steps_, settings_.steps - step); };
-  bool const drawn = drawn_.valid() && drawn_first_ == first;
-  if (drawn_.valid()) drawn_.get();
-  if (!drawn) draw_block(first, steps_from(first));
-  auto const steps = static_cast<std::size_t>(steps_from(first));
-  pictures_block_.upload(pictures_host_.data(), steps * picture_stride_);
-  latents_block_.upload(latents_host_.data(), steps * latent_stride_);
-  block_first_ = first;
-  block_end_ = drawn_first_ = first + steps_from(first);
-  if (block_end_ == settings_.steps) return;
-  try {
-    drawn_ = std::async(std::launch::async, [this, next = block_end_, count = steps_from(block_end_)] {
-      draw_block(next, count);
-    });
-  } catch (std::system_error const&) {
-    // No thread is available: the block is prepared when it is needed.
-  }
+  bench_->run(convert_generator_,
+              {.x = generator_values.values.data(), .y = generator_values.factors.data()});
+  bench_->run(convert_discriminator_,
+              {.x = discriminator_values.values.data(), .y = discriminator_values.factors.data()});
 }
 
 void Replica::update(Network& network, Prepared<OptimizerProblem> const& optimizer,
-                     Prepared<TransformProblem> const& convert, long long step) {
+                     Prepared<TransformProblem> const& convert, void const* numbers) {
   auto* const gradient = static_cast<float*>(network.gradient[0].data());
   if (membership_.sums != nullptr)
-    membership_.sums->sum(gradient, network.gradient[0].bytes() / sizeof(float), 1, nullptr);
-  optimizer.run({.parameter = network.values.data(),
-                 .gradient = gradient,
-                 .velocity = network.first.data(),
-                 .second = network.second.data(),
-                 .rate = settings_.rate,
-                 .step = step + 1},
-                bench_->workspace());
+    membership_.sums->sum(gradient, network.gradient[0].bytes() / sizeof(float), 1, queue_);
+  bench_->run(optimizer, {.parameter = network.values.data(),
+                          .gradient = gradient,
+                          .velocity = network.first.data(),
+                          .second = network.second.data(),
+                          .numbers = numbers});
   if (network.factors.bytes() > 0)
-    convert.run({.x = network.values.data(), .y = network.factors.data()}, bench_->workspace());
+    bench_->run(convert, {.x = network.values.data(), .y = network.factors.data()});
 }
 
 void Replica::step(long long step) {
-  if (step < block_first_ || step >= block_end_) send_block(step);
-  auto const at = static_cast<std::size_t>(step - block_first_);
-  auto const* const pictures = static_cast<std::byte*>(pictures_block_.data()) + at * picture_stride_;
-  auto const* const z = static_cast<std::byte*>(latents_block_.data()) + at * latent_stride_;
+  int const place = static_cast<int>(step % 2);
+  feed_->send(step, queue_);
+  if (!warm_)
+    compute(place);  // what the first sums over devices allocate cannot be recorded
+  else
+    recording(place).put(queue_);
+  warm_ = true;
+  feed_->done(step, queue_);
+}
+
+Recording const& Replica::recording(int place) {
+  if (!recordings_[place]) recordings_[place].emplace(queue_, [this, place](Stream) { compute(place); });
+  return *recordings_[place];
+}
+
+void Replica::compute(int place) {
+  void const *const z = feed_->latents(place), *const numbers = feed_->numbers(place);
   auto* const losses = static_cast<std::byte*>(losses_.data());
-  normalize_.run({.x = pictures, .y = real_.data()}, bench_->workspace());
+  bench_->run(normalize_, {.x = feed_->pictures(place), .y = real_.data()});
+  // The pass over the data does not depend on the generator: it runs beside it if there is a second queue.
+  Discriminator& of_data = beside_ ? *beside_ : *discriminator_;
+  if (beside_) branch_.fork();
+  of_data.forward(real_.data());
+  of_data.loss(1, losses);
+  of_data.backward(real_.data(), 0);
+
   generator_->forward(z);
   generator_->follow_statistics();
-
-  discriminator_->forward(real_.data());
-  discriminator_->loss(1, losses);
-  discriminator_->backward(real_.data(), 0);
   discriminator_->forward(generator_->images());
-  discriminator_->loss(0, losses);
+  discriminator_->loss(0, losses + alignment);
   discriminator_->backward(generator_->images(), 1);
+  if (beside_) branch_.join();
   discriminator_->add_gradients();
-  update(discriminator_values, learn_discriminator_, convert_discriminator_, step);
+  update(discriminator_values, learn_discriminator_, convert_discriminator_, numbers);
 
   discriminator_->forward(generator_->images());
-  discriminator_->loss(1, losses + alignment);
+  discriminator_->loss(1, losses + 2 * alignment);
   generator_->backward(z, discriminator_->image_gradient());
-  update(generator_values, learn_generator_, convert_generator_, step);
+  update(generator_values, learn_generator_, convert_generator_, numbers);
 }
 
 Replica::Losses Replica::take_losses() {
   if (membership_.sums != nullptr)
     membership_.sums->sum(static_cast<float*>(losses_.data()), losses_.bytes() / sizeof(float),
-                          generator_values.share, nullptr);
-  float sums[2] = {};
-  for (std::size_t i = 0; i < 2; ++i) losses_.download(&sums[i], sizeof(float), i * alignment);
+                          generator_values.share, queue_);
+  wait();
+  float sums[loss_count] = {};
+  for (std::size_t i = 0; i < loss_count; ++i) losses_.download(&sums[i], sizeof(float), i * alignment);
   losses_.fill(0);
-  return {static_cast<double>(sums[0]), static_cast<double>(sums[1])};
+  return {static_cast<double>(sums[0]) + static_cast<double>(sums[1]), static_cast<double>(sums[2])};
 }
 
 std::uint64_t Replica::fingerprint() const {
@@ -216,7 +180,7 @@ std::vector<float> Replica::sample(Index count) {
   Index const batch = std::min<Index>(count, 64);
   if (!sampler_ || sampler_->images_description().extent(0) != batch)
     sampler_ = std::make_unique<GeneratorTraining>(generator_values, a, batch, device_,
-                                                   Precision{settings_.compute}, false);
+                                                   Precision{settings_.compute}, false, queue_);
   nets::Random random(settings_.seed, 0);
   std::vector<float> z(static_cast<std::size_t>((count + batch - 1) / batch * batch * a.latent));
   for (float& value : z) value = static_cast<float>(random.uniform(-1, 1));
@@ -225,6 +189,7 @@ std::vector<float> Replica::sample(Index count) {
   for (Index first = 0; first < count; first += batch) {
     latents.upload(z.data() + first * a.latent, latents.bytes());
     sampler_->forward(latents.data());
+    wait();
     DeviceMemory const& drawn = sampler_->image_memory();
     drawn.download(
         images.data() + first * a.image_elements(),

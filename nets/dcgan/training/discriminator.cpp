@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 
 #include "cosmati/epilogue/parse.h"
 #include "cosmati/ops/fully_connected.h"
@@ -15,8 +16,8 @@ constexpr double slope = 0.2;
 }  // namespace
 
 Discriminator::Discriminator(Network& network, Architecture const& a, Index batch, Device const& device,
-                             Precision precision)
-    : network_(network), bench_(device, precision) {
+                             Precision precision, Stream stream)
+    : network_(network), bench_(device, precision, stream) {
   DataType const type = precision.stored();
   int const count = a.layers();
   Index const features = a.features();
@@ -38,7 +39,7 @@ Discriminator::Discriminator(Network& network, Architecture const& a, Index batc
     if (!first) {
       layer.normal = bench_.memory(layer.output);
       normalized_.emplace_back(network, "bn" + number, outputs, slope);
-      normalized_.back().prepare(bench_, network, layer.output, h, true);
+      normalized_.back().prepare(bench_, network, layer.output, h, true, batch_);
     }
     TensorDescription const image = precision.factor(x), dy = precision.factor(layer.output);
     TensorDescription const filter = precision.factor(filter_of(outputs, inputs, type));
@@ -48,7 +49,10 @@ Discriminator::Discriminator(Network& network, Architecture const& a, Index batc
                           {describe(DataType::f32, Shape(outputs))},
                           {}};
     bench_.make(layer.forward, problem);
-    bench_.make(layer.data, halving(ConvolutionDirection::data, x, filter, dy));
+    problem = halving(ConvolutionDirection::data, x, filter, dy);
+    if (!first && bench_.fuses())
+      problem.epilogue = activation_gradient(slope, x, "n, k, p, q", epilogue::convolution_indices);
+    bench_.make(layer.data, problem);
     problem = halving(ConvolutionDirection::filter, image, filter_of(outputs, inputs, DataType::f32), dy);
     if (first) problem.db = describe(DataType::f32, Shape(outputs));
     bench_.make(layer.filters, problem);
@@ -60,7 +64,7 @@ Discriminator::Discriminator(Network& network, Architecture const& a, Index batc
   activation.function = ActivationFunction::leaky_relu;
   activation.alpha = slope;
   activation.x = activation.y = activation.dx = layers_[0].output;
-  bench_.make(first_deactivate_, activation);
+  if (!bench_.fuses()) bench_.make(first_deactivate_, activation);
 
   weight_ = network.variables.add("out_w", {1, features});
   bias_ = network.variables.add("out_b", Shape(1));
@@ -71,7 +75,9 @@ Discriminator::Discriminator(Network& network, Architecture const& a, Index batc
   bench_.make(answer_,
               fully_connected_forward(flat, w, answer,
                                       {epilogue::parse("acc + bias[n]", epilogue::gemm_indices), {one}, {}}));
-  bench_.make(answer_data_, fully_connected_data(answer, w, flat));
+  GemmProblem data = fully_connected_data(answer, w, flat);
+  if (bench_.fuses()) data.epilogue = activation_gradient(slope, flat, "m, n", epilogue::gemm_indices);
+  bench_.make(answer_data_, data);
   bench_.make(answer_filter_, fully_connected_filter(answer, flat, w));
   ReduceProblem sum;
   sum.x = all;
@@ -92,12 +98,12 @@ Discriminator::Discriminator(Network& network, Architecture const& a, Index batc
   bench_.make(add_gradients_, AddProblem{variables, variables, variables, 1, 1});
   for (DeviceMemory* memory : {&logits_, &dlogits_, &terms_}) *memory = bench_.memory(all);
   mean_ = bench_.memory(one);
+  batch_ = network.statistics.zeros(device);
   for (DeviceMemory& memory : gradient_) memory = {device, static_cast<std::size_t>(largest)};
   bench_.finish();
 }
 
 void Discriminator::forward(void const* images) {
-  void* const workspace = bench_.workspace();
   void const* const first_bias[] = {network_.value(first_bias_)};
   void const* x = images;
   for (std::size_t i = 0; i < layers_.size(); ++i) {
@@ -106,16 +112,15 @@ void Discriminator::forward(void const* images) {
                                             .w = network_.factor(layer.filter, bench_.precision()),
                                             .y = i == 0 ? layer.h.data() : layer.normal.data()};
     if (i == 0) arguments.operands = first_bias;
-    layer.forward.run(arguments, workspace);
-    if (i > 0) normalized_[i - 1].forward(network_, layer.normal.data(), layer.h.data(), workspace);
+    bench_.run(layer.forward, arguments);
+    if (i > 0) normalized_[i - 1].forward(bench_, network_, layer.normal.data(), layer.h.data());
     x = layer.h.data();
   }
   void const* const bias[] = {network_.value(bias_)};
-  answer_.run({.a = x, .b = network_.value(weight_), .d = logits_.data(), .operands = bias}, workspace);
+  bench_.run(answer_, {.a = x, .b = network_.value(weight_), .d = logits_.data(), .operands = bias});
 }
 
 void Discriminator::loss(double target, void* loss) {
-  void* const workspace = bench_.workspace();
   double scalars[2];  // in the order in which the expression names them
   auto const& problem = cross_entropy_.plan().problem;
   auto const& names = problem.epilogue.expression.scalars();
@@ -123,52 +128,55 @@ void Discriminator::loss(double target, void* loss) {
     scalars[i] =
         names[i].name == "target" ? target : network_.share / static_cast<double>(problem.x.extent(0));
   void* const stores[] = {dlogits_.data()};
-  cross_entropy_.run({.x = logits_.data(), .y = terms_.data(), .scalars = scalars, .stores = stores},
-                     workspace);
-  average_.run({.x = terms_.data(), .y = mean_.data()}, workspace);
-  add_loss_.run({.a = loss, .b = mean_.data(), .y = loss}, workspace);
+  bench_.run(cross_entropy_, {.x = logits_.data(), .y = terms_.data(), .scalars = scalars, .stores = stores});
+  bench_.run(average_, {.x = terms_.data(), .y = mean_.data()});
+  bench_.run(add_loss_, {.a = loss, .b = mean_.data(), .y = loss});
 }
 
-void Discriminator::back(void const* images, int which) {
-  void* const workspace = bench_.workspace();
+void const* Discriminator::back(void const* images, int which) {
   bool const learning = images != nullptr;
-  // Gradients after a layer's activation, and before the activation or the normalization.
+  // The gradients of a layer's result h (before its activation, if the bench fuses), and of its convolution.
   void *after = gradient_[0].data(), *before = gradient_[1].data();
-  answer_data_.run({.a = dlogits_.data(), .b = network_.value(weight_), .d = after}, workspace);
+  void const* h[] = {layers_.back().h.data()};
+  std::span<void const* const> const fused(h, bench_.fuses() ? 1 : 0);
+  bench_.run(answer_data_,
+             {.a = dlogits_.data(), .b = network_.value(weight_), .d = after, .operands = fused});
   if (learning) {
-    answer_filter_.run({.a = dlogits_.data(), .b = layers_.back().h.data(), .d = gradient(which, weight_)},
-                       workspace);
-    answer_bias_.run({.x = dlogits_.data(), .y = gradient(which, bias_)}, workspace);
+    bench_.run(answer_filter_,
+               {.a = dlogits_.data(), .b = layers_.back().h.data(), .d = gradient(which, weight_)});
+    bench_.run(answer_bias_, {.x = dlogits_.data(), .y = gradient(which, bias_)});
   }
   for (std::size_t i = layers_.size(); i-- > 0;) {
     Layer const& layer = layers_[i];
     if (i > 0)
-      normalized_[i - 1].backward(network_, which, layer.normal.data(), layer.h.data(), after, before,
-                                  workspace);
+      normalized_[i - 1].backward(bench_, network_, which, layer.normal.data(), layer.h.data(), after,
+                                  before);
+    else if (bench_.fuses())
+      std::swap(after, before);
     else
-      first_deactivate_.run({.x = layer.h.data(), .dy = after, .dx = before}, workspace);
+      bench_.run(first_deactivate_, {.x = layer.h.data(), .dy = after, .dx = before});
     if (learning)
-      layer.filters.run({.x = i == 0 ? images : layers_[i - 1].h.data(),
-                         .dy = before,
-                         .dw = gradient(which, layer.filter),
-                         .db = i == 0 ? gradient(which, first_bias_) : nullptr},
-                        workspace);
-    if (i > 0 || !learning)
-      layer.data.run({.w = network_.factor(layer.filter, bench_.precision()), .dy = before, .dx = after},
-                     workspace);
+      bench_.run(layer.filters, {.x = i == 0 ? images : layers_[i - 1].h.data(),
+                                 .dy = before,
+                                 .dw = gradient(which, layer.filter),
+                                 .db = i == 0 ? gradient(which, first_bias_) : nullptr});
+    if (i == 0 && learning) break;
+    if (i > 0) h[0] = layers_[i - 1].h.data();
+    bench_.run(layer.data, {.w = network_.factor(layer.filter, bench_.precision()),
+                            .dy = before,
+                            .dx = after,
+                            .operands = i > 0 ? fused : std::span<void const* const>()});
   }
+  return after;
 }
 
 void Discriminator::backward(void const* images, int which) { back(images, which); }
 
-void const* Discriminator::image_gradient() {
-  back(nullptr, 1);
-  return gradient_[0].data();
-}
+void const* Discriminator::image_gradient() { return back(nullptr, 1); }
 
 void Discriminator::add_gradients() {
   void* const sum = network_.gradient[0].data();
-  add_gradients_.run({.a = sum, .b = network_.gradient[1].data(), .y = sum}, bench_.workspace());
+  bench_.run(add_gradients_, {.a = sum, .b = network_.gradient[1].data(), .y = sum});
 }
 
 }  // namespace cosmati::dcgan

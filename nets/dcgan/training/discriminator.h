@@ -17,9 +17,10 @@ namespace cosmati::dcgan {
 
 class Discriminator {
  public:
-  // Adds to `network`, which outlives the discriminator and is allocated before it runs.
+  // Adds to `network`, which outlives the discriminator and is allocated before it runs. Discriminators of
+  // one network share its variables; each has the activations and statistics of its own batch.
   Discriminator(Network& network, Architecture const& architecture, Index batch, Device const& device,
-                Precision precision);
+                Precision precision, Stream stream = nullptr);
 
   // images: (batch, c, h, w), channels last, in the type given by `precision`, in device memory.
   void forward(void const* images);
@@ -40,8 +41,8 @@ class Discriminator {
     DeviceMemory normal, h;    // before the normalization (absent in the first layer), after the activation
     Prepared<ConvolutionProblem> forward, data, filters;
   };
-  // With images and which, computes gradients of the variables; otherwise of the images.
-  void back(void const* images, int which);
+  // With images and which, computes gradients of the variables; otherwise returns that of the images.
+  void const* back(void const* images, int which);
   void* gradient(int which, int number) const {
     return network_.variables.in(network_.gradient[which], number);
   }
@@ -52,6 +53,7 @@ class Discriminator {
   std::vector<Normalized> normalized_;  // [i] follows layers_[i + 1]
   std::vector<Layer> layers_;
   DeviceMemory logits_, dlogits_, terms_, mean_;
+  DeviceMemory batch_;        // statistics of the last batch
   DeviceMemory gradient_[2];  // double buffer: alternately gradients of layer outputs and inputs
   Prepared<GemmProblem> answer_, answer_data_, answer_filter_;
   Prepared<ReduceProblem> answer_bias_, average_;

@@ -18,9 +18,9 @@ constexpr double statistics_share = 0.1;  // weight of the last batch in the mov
 }  // namespace
 
 GeneratorTraining::GeneratorTraining(Network& network, Architecture const& a, Index batch,
-                                     Device const& device, Precision precision, bool training)
+                                     Device const& device, Precision precision, bool training, Stream stream)
     : network_(network),
-      bench_(device, precision),
+      bench_(device, precision, stream),
       projection_(network.variables.add("proj_w", {a.latent, a.features()})),
       projection_bias_(network.variables.add("proj_b", Shape(a.features()))) {
   DataType const type = precision.stored();
@@ -42,7 +42,7 @@ GeneratorTraining::GeneratorTraining(Network& network, Architecture const& a, In
     TensorDescription const before = i == 0 ? projected_ : layer.input;
     layer.normal = bench_.memory(before);
     layer.h = bench_.memory(layer.input);
-    normalized_.back().prepare(bench_, network, before, layer.input, training);
+    normalized_.back().prepare(bench_, network, before, layer.input, training, batch_);
 
     TensorDescription const filter = filter_of(a.channel(i), a.channel(i + 1), type);
     TensorDescription const h = precision.factor(layer.input);
@@ -54,13 +54,16 @@ GeneratorTraining::GeneratorTraining(Network& network, Architecture const& a, In
     bench_.make(layer.forward, problem);
     if (training) {
       TensorDescription const output = precision.factor(layer.output);
-      bench_.make(layer.data,
-                  halving(ConvolutionDirection::forward, output, precision.factor(filter), layer.input));
+      problem = halving(ConvolutionDirection::forward, output, precision.factor(filter), layer.input);
+      if (bench_.fuses())
+        problem.epilogue = activation_gradient(0, layer.input, "n, k, p, q", epilogue::convolution_indices);
+      bench_.make(layer.data, problem);
       bench_.make(layer.filters, halving(ConvolutionDirection::filter, output,
                                          filter_of(a.channel(i), a.channel(i + 1), DataType::f32), h));
     }
   }
   output_ = bench_.memory(images_);
+  batch_ = network.statistics.zeros(device);
 
   GemmProblem project;
   project.a = precision.factor(matrix(DataType::f32, batch, a.latent));
@@ -98,45 +101,45 @@ GeneratorTraining::GeneratorTraining(Network& network, Architecture const& a, In
 }
 
 void GeneratorTraining::forward(void const* z) {
-  void* const workspace = bench_.workspace();
   void const* const project_bias[] = {network_.value(projection_bias_)};
   void const* const last_bias[] = {network_.value(last_bias_)};
-  project_.run(
-      {.a = z, .b = network_.value(projection_), .d = layers_[0].normal.data(), .operands = project_bias},
-      workspace);
+  bench_.run(
+      project_,
+      {.a = z, .b = network_.value(projection_), .d = layers_[0].normal.data(), .operands = project_bias});
   for (std::size_t i = 0; i < layers_.size(); ++i) {
     Layer const& layer = layers_[i];
     bool const last = i + 1 == layers_.size();
-    normalized_[i].forward(network_, layer.normal.data(), layer.h.data(), workspace);
+    normalized_[i].forward(bench_, network_, layer.normal.data(), layer.h.data());
     ConvolutionProblem::Arguments arguments{.w = network_.factor(layer.filter, bench_.precision()),
                                             .dy = layer.h.data(),
                                             .dx = last ? output_.data() : layers_[i + 1].normal.data()};
     if (last) arguments.operands = last_bias;
-    layer.forward.run(arguments, workspace);
+    bench_.run(layer.forward, arguments);
   }
 }
 
 void GeneratorTraining::backward(void const* z, void const* dimages) {
-  void* const workspace = bench_.workspace();
   void const* const images[] = {output_.data()};
-  // Gradients after a layer, and before its activation.
+  // The gradients of a layer's result, and of its input h (before its activation, if the bench fuses).
   void *const after = gradient_[0].data(), *const before = gradient_[1].data();
-  undo_tanh_.run({.x = dimages, .y = after, .operands = images}, workspace);
-  last_bias_sum_.run({.x = after, .y = gradient(last_bias_)}, workspace);
+  bench_.run(undo_tanh_, {.x = dimages, .y = after, .operands = images});
+  bench_.run(last_bias_sum_, {.x = after, .y = gradient(last_bias_)});
   for (std::size_t i = layers_.size(); i-- > 0;) {
     Layer const& layer = layers_[i];
-    layer.filters.run({.x = after, .dy = layer.h.data(), .dw = gradient(layer.filter)}, workspace);
-    layer.data.run({.x = after, .w = network_.factor(layer.filter, bench_.precision()), .y = before},
-                   workspace);
-    normalized_[i].backward(network_, 0, layer.normal.data(), layer.h.data(), before, after, workspace);
+    bench_.run(layer.filters, {.x = after, .dy = layer.h.data(), .dw = gradient(layer.filter)});
+    void const* const h[] = {layer.h.data()};
+    bench_.run(layer.data, {.x = after,
+                            .w = network_.factor(layer.filter, bench_.precision()),
+                            .y = before,
+                            .operands = std::span(h, bench_.fuses() ? 1 : 0)});
+    normalized_[i].backward(bench_, network_, 0, layer.normal.data(), layer.h.data(), before, after);
   }
-  project_filter_.run({.a = z, .b = after, .d = gradient(projection_)}, workspace);
-  project_bias_.run({.x = after, .y = gradient(projection_bias_)}, workspace);
+  bench_.run(project_filter_, {.a = z, .b = after, .d = gradient(projection_)});
+  bench_.run(project_bias_, {.x = after, .y = gradient(projection_bias_)});
 }
 
 void GeneratorTraining::follow_statistics() {
-  follow_.run({.a = network_.running.data(), .b = network_.batch.data(), .y = network_.running.data()},
-              bench_.workspace());
+  bench_.run(follow_, {.a = network_.running.data(), .b = batch_.data(), .y = network_.running.data()});
 }
 
 }  // namespace cosmati::dcgan

@@ -18,7 +18,7 @@ class GeneratorTraining {
   // Adds to `network`, which must outlive the generator and is allocated before it runs. Images are f32
   // without `training`, otherwise as stored by `precision`; backward() requires `training`.
   GeneratorTraining(Network& network, Architecture const& architecture, Index batch, Device const& device,
-                    Precision precision, bool training);
+                    Precision precision, bool training, Stream stream = nullptr);
 
   // z: (batch, latent), f32, device memory.
   void forward(void const* z);
@@ -47,6 +47,7 @@ class GeneratorTraining {
   std::vector<Normalized> normalized_;  // [i] computes layers_[i].h
   std::vector<Layer> layers_;
   DeviceMemory output_;
+  DeviceMemory batch_;        // statistics of the last batch
   DeviceMemory gradient_[2];  // double buffer: alternately gradients of layer outputs and inputs
   Prepared<GemmProblem> project_, project_filter_;
   Prepared<ReduceProblem> project_bias_, last_bias_sum_;

@@ -16,8 +16,9 @@ Normalized::Normalized(Network& network, std::string const& name, Index channel_
       slope_(slope) {}
 
 void Normalized::prepare(Workbench& bench, Network const& network, TensorDescription const& x,
-                         TensorDescription const& y, bool training) {
+                         TensorDescription const& y, bool training, DeviceMemory const& batch) {
   training_ = training;
+  batch_ = &batch;
   shared_ = training && network.sums != nullptr;
   BatchNormProblem problem;
   problem.mode = training ? BatchNormMode::training : BatchNormMode::inference;
@@ -36,7 +37,7 @@ void Normalized::prepare(Workbench& bench, Network const& network, TensorDescrip
   problem.dx = x;
   bench.make(denormalize_, problem);
   activation.direction = Direction::backward;
-  bench.make(deactivate_, activation);
+  if (!bench.fuses()) bench.make(deactivate_, activation);
   if (shared_) prepare_together(bench, network, problem);
 }
 
@@ -71,60 +72,59 @@ void Normalized::prepare_together(Workbench& bench, Network const& network, Batc
   sums_ = bench.memory(both);
 }
 
-void Normalized::forward(Network const& network, void const* x, void* y, void* workspace) const {
+void Normalized::forward(Workbench const& bench, Network const& network, void const* x, void* y) const {
   BatchNormProblem::Arguments arguments{
       .x = x, .scale = network.value(gamma_), .bias = network.value(beta_), .y = y};
   if (training_) {
-    arguments.saved_mean = network.statistics.in(network.batch, mean_);
-    arguments.saved_variance = network.statistics.in(network.batch, variance_);
+    arguments.saved_mean = network.statistics.in(*batch_, mean_);
+    arguments.saved_variance = network.statistics.in(*batch_, variance_);
   } else {
     arguments.mean = network.statistics.in(network.running, mean_);
     arguments.variance = network.statistics.in(network.running, variance_);
   }
-  normalize_.run(arguments, workspace);
-  if (shared_) normalize_together(network, arguments, workspace);
-  activate_.run({.x = y, .y = y}, workspace);
+  bench.run(normalize_, arguments);
+  if (shared_) normalize_together(bench, network, arguments);
+  bench.run(activate_, {.x = y, .y = y});
 }
 
 // Combines the statistics of this device's share with those of the other devices.
-void Normalized::normalize_together(Network const& network, BatchNormProblem::Arguments arguments,
-                                    void* workspace) const {
+void Normalized::normalize_together(Workbench const& bench, Network const& network,
+                                    BatchNormProblem::Arguments arguments) const {
   auto* const mean = static_cast<float*>(arguments.saved_mean);
   auto* const variance = static_cast<float*>(arguments.saved_variance);
   void const* const operands[] = {mean};
-  to_moment_.run({.x = variance, .y = variance, .operands = operands}, workspace);
+  bench.run(to_moment_, {.x = variance, .y = variance, .operands = operands});
   auto const count = static_cast<std::size_t>(network.statistics[mean_].shape.size());
-  network.sums->sum(mean, static_cast<std::size_t>(variance - mean) + count, network.share, nullptr);
-  to_variance_.run({.x = variance, .y = variance, .operands = operands}, workspace);
+  network.sums->sum(mean, static_cast<std::size_t>(variance - mean) + count, network.share, bench.stream());
+  bench.run(to_variance_, {.x = variance, .y = variance, .operands = operands});
   arguments.mean = mean;
   arguments.variance = variance;
-  apply_.run(arguments, workspace);
+  bench.run(apply_, arguments);
 }
 
-void Normalized::backward(Network const& network, int which, void const* x, void const* y, void* dy, void* dx,
-                          void* workspace) const {
-  void const* const mean = network.statistics.in(network.batch, mean_);
-  void const* const variance = network.statistics.in(network.batch, variance_);
+void Normalized::backward(Workbench const& bench, Network const& network, int which, void const* x,
+                          void const* y, void* dy, void* dx) const {
+  void const* const mean = network.statistics.in(*batch_, mean_);
+  void const* const variance = network.statistics.in(*batch_, variance_);
   void* const dbias = network.variables.in(network.gradient[which], beta_);
   // y has the sign of the activation's input, so it can take its place.
-  deactivate_.run({.x = y, .dy = dy, .dx = dy}, workspace);
-  denormalize_.run({.x = x,
-                    .dy = dy,
-                    .scale = network.value(gamma_),
-                    .mean = mean,
-                    .variance = variance,
-                    .dx = dx,
-                    .dscale = network.variables.in(network.gradient[which], gamma_),
-                    .dbias = dbias},
-                   workspace);
+  if (!bench.fuses()) bench.run(deactivate_, {.x = y, .dy = dy, .dx = dy});
+  bench.run(denormalize_, {.x = x,
+                           .dy = dy,
+                           .scale = network.value(gamma_),
+                           .mean = mean,
+                           .variance = variance,
+                           .dx = dx,
+                           .dscale = network.variables.in(network.gradient[which], gamma_),
+                           .dbias = dbias});
   if (!shared_) return;
   auto* const sums = static_cast<float*>(sums_.data());
-  copy_.run({.a = dbias, .y = sums}, workspace);
-  network.sums->sum(sums, sums_.bytes() / sizeof(float), 1, nullptr);
+  bench.run(copy_, {.a = dbias, .y = sums});
+  network.sums->sum(sums, sums_.bytes() / sizeof(float), 1, bench.stream());
   float const* const dscale = sums + (network.variables[gamma_].offset - network.variables[beta_].offset);
   // In the order in which the expression names them.
   void const* const operands[] = {network.value(gamma_), variance, sums, x, mean, dscale};
-  gradient_.run({.x = dy, .y = dx, .operands = operands}, workspace);
+  bench.run(gradient_, {.x = dy, .y = dx, .operands = operands});
 }
 
 }  // namespace cosmati::dcgan

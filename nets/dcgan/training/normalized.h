@@ -16,23 +16,25 @@ class Normalized {
  public:
   // Adds `name`_beta and `name`_gamma to the variables, and `name`_mean and `name`_var to the statistics.
   Normalized(Network& network, std::string const& name, Index channel_count, double slope);
-  // With `training`, uses the batch's own statistics, otherwise their moving average.
+  // With `training`, uses the batch's own statistics, which forward() writes to `batch`, laid out as
+  // network.statistics, for backward(); otherwise their moving average.
   void prepare(Workbench& bench, Network const& network, TensorDescription const& x,
-               TensorDescription const& y, bool training);
-  void forward(Network const& network, void const* x, void* y, void* workspace) const;
-  // Replaces dy by the gradient before the activation and sets dx to that before the normalization; those of
-  // beta and gamma go to network.gradient[which].
-  void backward(Network const& network, int which, void const* x, void const* y, void* dy, void* dx,
-                void* workspace) const;
+               TensorDescription const& y, bool training, DeviceMemory const& batch);
+  void forward(Workbench const& bench, Network const& network, void const* x, void* y) const;
+  // dy: the gradient after the activation, which is replaced by the one before it; if the bench fuses, the
+  // latter. dx: the gradient before the normalization; those of beta and gamma go to network.gradient[which].
+  void backward(Workbench const& bench, Network const& network, int which, void const* x, void const* y,
+                void* dy, void* dx) const;
 
  private:
-  void normalize_together(Network const& network, BatchNormProblem::Arguments arguments,
-                          void* workspace) const;
+  void normalize_together(Workbench const& bench, Network const& network,
+                          BatchNormProblem::Arguments arguments) const;
   void prepare_together(Workbench& bench, Network const& network, BatchNormProblem problem);
 
   int beta_, gamma_, mean_, variance_;
   double slope_;
   bool training_ = false, shared_ = false;
+  DeviceMemory const* batch_ = nullptr;  // statistics of the last batch
   Prepared<BatchNormProblem> normalize_, denormalize_;
   Prepared<ActivationProblem> activate_, deactivate_;
   // For a batch shared by devices: variance to second moment and back, and normalization by the summed

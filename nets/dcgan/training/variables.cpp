@@ -22,7 +22,6 @@ void Network::allocate(Device const& device, Precision precision) {
   for (DeviceMemory* array : {&values, &gradient[0], &gradient[1], &first, &second})
     *array = variables.zeros(device);
   if (precision.stored() != DataType::f32) factors = variables.zeros(device, precision.stored());
-  batch = statistics.zeros(device);
   running = statistics.zeros(device);
 }
 

@@ -53,8 +53,7 @@ struct Network {
   DeviceMemory factors;        // the values in Precision::stored(), if that is not f32
   DeviceMemory gradient[2];    // of two batches; the optimizer uses the first
   DeviceMemory first, second;  // moments of Adam
-  DeviceMemory batch;          // statistics of the last batch
-  DeviceMemory running;        // their moving average
+  DeviceMemory running;        // the moving average of the statistics
 
   // Must be called after all parts have added their variables.
   void allocate(Device const& device, Precision precision);

@@ -1,10 +1,14 @@
-// Shared preparation of operations for one device, and their workspace.
+// Shared preparation of operations for one device, their workspace and their stream.
 #pragma once
 #include <algorithm>
 #include <functional>
+#include <span>
+#include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
+#include "cosmati/epilogue/parse.h"
 #include "cosmati/ops/convolution.h"
 #include "cosmati/ops/memory.h"
 #include "cosmati/ops/operation.h"
@@ -27,7 +31,9 @@ struct Precision {
 
 class Workbench {
  public:
-  Workbench(Device const& device, Precision precision) : device_(device), precision_(precision) {}
+  // The operations are enqueued on `stream`.
+  Workbench(Device const& device, Precision precision, Stream stream)
+      : device_(device), precision_(precision), stream_(stream) {}
   // Plans immediately; `target`, which must not move, is prepared by finish().
   template <class Problem>
   void make(Prepared<Problem>& target, Problem const& problem) {
@@ -41,13 +47,20 @@ class Workbench {
   // Call after the last make(): prepares the operations, compiling kernels on all threads, and allocates the
   // workspace.
   void finish();
-  void* workspace() const { return workspace_.data(); }
-  Device const& device() const { return device_; }
+  template <class Problem>
+  void run(Prepared<Problem> const& operation, typename Problem::Arguments const& arguments) const {
+    operation.run(arguments, workspace_.data(), stream_);
+  }
+  Stream stream() const { return stream_; }
+  // Whether the gradients of activations are epilogues of the operations before them. On the backend cpu they
+  // are separate: in place and in the cache, while oneDNN's convolutions take no such epilogue.
+  bool fuses() const { return device_.backend == Backend::cuda || device_.backend == Backend::emulator; }
   Precision precision() const { return precision_; }
 
  private:
   Device device_;
   Precision precision_;
+  Stream stream_;
   std::vector<std::function<void()>> preparations_;
   std::size_t bytes_ = 64;
   DeviceMemory workspace_;
@@ -64,6 +77,11 @@ inline TensorDescription filter_of(Index small_channels, Index large_channels, D
   return describe(type,
                   row_major({filter_size, filter_size, large_channels, small_channels}).permuted(3, 2, 0, 1));
 }
+
+// The epilogue acc -> gradient before relu (slope 0) or leaky_relu, where acc is the gradient after it, and
+// h, the activation's value, has the sign of its argument. `at`: those of the `indices` that h has.
+Epilogue activation_gradient(double slope, TensorDescription const& h, std::string const& at,
+                             std::span<std::string_view const> indices);
 
 // The 5x5 convolution of stride 2 between `large` images and `small` ones of half their rows and columns, in
 // any direction. Padding 1 before and 2 after, since the generator's layers are its data gradient
