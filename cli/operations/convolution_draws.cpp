@@ -60,7 +60,14 @@ ConvolutionDraws const* draws_for(std::string const& kernel) {
        .taps = {1, 2, 3, 5, 7},
        .dilations = one,
        .channels = {1, 2, 3, 4, 8, 16},
-       .filters = any}};
+       .filters = any},
+      {.kernel = "wgrad_small_c",
+       .directions = {"filter"},
+       .layouts = {"nhwc"},
+       .taps = {1, 2, 3, 5, 7},
+       .dilations = one,
+       .channels = {1, 2, 3, 4, 8},
+       .filters = units}};
   auto const found = std::ranges::find(all, kernel, &ConvolutionDraws::kernel);
   return found == all.end() ? nullptr : &*found;
 }

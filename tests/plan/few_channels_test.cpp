@@ -1,5 +1,5 @@
-// Data gradients and forward convolutions with few channels on tensor cores: in the emulator, against the
-// reference; rejections, the choice for a GPU, and composed kernels.
+// Convolutions with few channels and their gradients on tensor cores: in the emulator, against the reference;
+// rejections, the choice for a GPU, and composed kernels.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -9,6 +9,7 @@
 #include "src/jit/compile.h"
 #include "src/jit/nvrtc.h"
 #include "src/plan/conv/dgrad_small_c_mma.h"
+#include "src/plan/conv/filter/wgrad_small_c.h"
 #include "src/plan/conv/fprop_small_c.h"
 #include "tests/plan/convolution_cases.h"
 
@@ -238,6 +239,119 @@ TEST(FpropSmallC, ThePlannerTakesItForFirstLayersAndItCompilesWithoutSpills) {
       auto const plan = make_plan(problem_of(forward, type, type, TensorFormat::nhwc, geometry), device);
       EXPECT_EQ(plan.kernel, "fprop_small_c");
       if (plan.kernel == "fprop_small_c" && geometry.r != 3 && jit::nvrtc_available()) {
+        EXPECT_EQ(jit::compile(main_source(plan)).local_bytes, 0) << geometry.r << 'x' << geometry.s;
+      }
+    }
+}
+
+constexpr auto filter = ConvolutionDirection::filter;
+
+// Filters in units of 16 bytes of dy: fewer than a band, and several; one band of rows of taps, and several.
+std::vector<Geometry> first_gradients() {
+  std::vector<Geometry> layers = first_layers();
+  layers[1].k = 72, layers[4].k = layers[5].k = 8;
+  for (Geometry& layer : layers) layer.k = (layer.k + 7) / 8 * 8;
+  layers[3].s = 11, layers[3].stride[1] = 2;
+  return layers;
+}
+
+TEST(WgradSmallC, EveryGeometry) {
+  for (Geometry const& geometry : first_gradients())
+    for (DataType const type : {DataType::f16, DataType::tf32})
+      expect_right(problem_of(filter, type, DataType::f32, TensorFormat::nhwc, geometry), "wgrad_small_c");
+}
+
+// x in any order; dw in any order, so that the filters are rows of the result, or columns.
+TEST(WgradSmallC, EveryLayoutOfTheImageAndTheResult) {
+  for (TensorFormat const image : {TensorFormat::nchw, TensorFormat::chwn})
+    for (TensorFormat const result : {TensorFormat::nchw, TensorFormat::chwn}) {
+      auto p = problem_of(filter, DataType::f16, DataType::f32, TensorFormat::nhwc, first_gradients()[2]);
+      p.x.layout = image_layout(image, p.x.extent(0), p.x.extent(1), p.x.extent(2), p.x.extent(3));
+      p.w.layout = image_layout(result, p.w.extent(0), p.w.extent(1), p.w.extent(2), p.w.extent(3));
+      expect_right(p, "wgrad_small_c");
+    }
+}
+
+void expect_bias_gradient(DataType type) {
+  auto p = problem_of(filter, type, DataType::f32, TensorFormat::nhwc, first_gradients()[1]);
+  p.db = describe(DataType::f32, Shape(p.w.extent(0)));
+  PlanOptions options;
+  options.kernel = "wgrad_small_c";
+  auto const plan = make_plan(p, emulated_device(), options);
+  Tensor const x = filled(p.x, 1), dy = filled(p.y, 3);
+  Tensor dw(p.w), db(p.db), workspace(DataType::u8, Shape(static_cast<Index>(plan.workspace_bytes)));
+  ConvolutionProblem::Arguments arguments;
+  arguments.x = x.data(), arguments.dy = dy.data(), arguments.dw = dw.data(), arguments.db = db.data();
+  prepare(plan).run(arguments, workspace.data());
+  std::vector<double> expected(static_cast<std::size_t>(p.w.extent(0)));
+  for (Index i = 0; i < dy.size(); ++i)  // channels last in memory
+    expected[static_cast<std::size_t>(i % p.w.extent(0))] += load(type, dy.data(), i);
+  for (Index k = 0; k < p.w.extent(0); ++k) EXPECT_EQ(db.get(k), expected[static_cast<std::size_t>(k)]) << k;
+}
+
+TEST(WgradSmallC, TheBiasGradientComesWithIt) {
+  for (DataType const type : {DataType::f16, DataType::tf32}) expect_bias_gradient(type);
+}
+
+// Tiles end beyond the outputs, where x still has pixels: an infinity there must not become NaN in other
+// taps.
+TEST(WgradSmallC, AnInfinityReachesOnlyTheTapsThatReadIt) {
+  Geometry geometry;
+  geometry.n = 1, geometry.c = 3, geometry.k = 8, geometry.h = 13, geometry.w = 13;
+  geometry.stride[0] = geometry.stride[1] = 4;
+  auto const p = problem_of(filter, DataType::f16, DataType::f32, TensorFormat::nhwc, geometry);
+  PlanOptions options;
+  options.kernel = "wgrad_small_c";
+  auto const plan = make_plan(p, emulated_device(), options);
+  Tensor x = filled(p.x, 1), dy(p.y), dw(p.w),
+         workspace(DataType::u8, Shape(static_cast<Index>(plan.workspace_bytes)));
+  for (Index i = 0; i < dy.size(); ++i) store(DataType::f16, dy.data(), i, 1);
+  Index const row = 12, column = 12;  // no window of an output reads it
+  x.set(row * geometry.w + column, std::numeric_limits<double>::infinity());
+  ConvolutionProblem::Arguments arguments;
+  arguments.x = x.data(), arguments.dy = dy.data(), arguments.dw = dw.data();
+  prepare(plan).run(arguments, workspace.data());
+  for (Index i = 0; i < dw.size(); ++i) EXPECT_TRUE(std::isfinite(dw.get(i))) << i;
+}
+
+TEST(WgradSmallC, RefusalsHoldTheNumbers) {
+  auto const refusal = [](Geometry const& geometry, DataType type, TensorFormat format,
+                          ConvolutionDirection direction = filter) {
+    return plan::wgrad_small_c_plan(problem_of(direction, type, type, format, geometry), emulated_device())
+        .refusal;
+  };
+  auto const expect = [](std::string const& sentence, char const* part) {
+    EXPECT_NE(sentence.find(part), std::string::npos) << sentence;
+  };
+  Geometry const good = first_gradients().front();
+  Geometry many = good, groups = good, dilated = good, odd = good;
+  many.c = 9, groups.groups = 2, groups.c = 4, dilated.dilation[1] = 2, odd.k = 12;
+  EXPECT_EQ(refusal(good, DataType::f16, TensorFormat::nhwc), "");
+  expect(refusal(many, DataType::f16, TensorFormat::nhwc), "9 channels of 2 bytes; at most 16 bytes");
+  expect(refusal(groups, DataType::f16, TensorFormat::nhwc), "2 groups");
+  expect(refusal(dilated, DataType::f16, TensorFormat::nhwc), "dilated");
+  expect(refusal(odd, DataType::f16, TensorFormat::nhwc), "not in units of 16 bytes");
+  expect(refusal(good, DataType::f32, TensorFormat::nhwc), "not f32 and f32");
+  expect(refusal(good, DataType::f16, TensorFormat::nchw), "(channels last)");
+  expect(refusal(good, DataType::f16, TensorFormat::nhwc, forward), "filter gradients only");
+}
+
+// The first layers of VGG-16, ResNet-50 and DCGAN's discriminator.
+TEST(WgradSmallC, ThePlannerTakesItForFirstLayersAndItCompilesWithoutSpills) {
+  std::vector<Geometry> layers = first_layers();
+  layers.resize(3);
+  layers[0].n = layers[1].n = 64, layers[2].n = 256;
+  layers[0].h = layers[0].w = layers[1].h = layers[1].w = 224, layers[2].h = layers[2].w = 64;
+  layers[2].c = 3;
+  for (Geometry& layer : layers) layer.k = 64;
+  Device device = emulated_device();
+  device.backend = Backend::cuda;
+  for (Geometry const& geometry : layers)
+    for (DataType const type : {DataType::bf16, DataType::tf32}) {
+      auto const plan =
+          make_plan(problem_of(filter, type, DataType::f32, TensorFormat::nhwc, geometry), device);
+      EXPECT_EQ(plan.kernel, "wgrad_small_c");
+      if (plan.kernel == "wgrad_small_c" && jit::nvrtc_available()) {
         EXPECT_EQ(jit::compile(main_source(plan)).local_bytes, 0) << geometry.r << 'x' << geometry.s;
       }
     }

@@ -32,7 +32,8 @@ enum class ConvolutionAlgorithm : unsigned char {
   wgrad_taps,
   channels_last,
   grouped,
-  fprop_small_c
+  fprop_small_c,
+  wgrad_small_c
 };
 
 // The matrix that unroll_gemm writes before the product (cosmati/conv/unroll.h): lines contiguous along
@@ -214,6 +215,7 @@ struct ConvolutionRecipe {
   bool multiplies_matrices() const {
     return !is_direct() && !slides() && !is_dgrad_small_c() &&
            algorithm != ConvolutionAlgorithm::fprop_small_c &&
+           algorithm != ConvolutionAlgorithm::wgrad_small_c &&
            algorithm != ConvolutionAlgorithm::wgrad_taps && algorithm != ConvolutionAlgorithm::grouped;
   }
   bool is_dgrad_small_c() const { return algorithm == ConvolutionAlgorithm::dgrad_small_c; }

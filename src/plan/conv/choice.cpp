@@ -13,6 +13,7 @@
 #include "src/plan/conv/fft/fft.h"
 #include "src/plan/conv/filter/filter_copy.h"
 #include "src/plan/conv/filter/wgrad_direct.h"
+#include "src/plan/conv/filter/wgrad_small_c.h"
 #include "src/plan/conv/filter/wgrad_taps.h"
 #include "src/plan/conv/fprop_small_c.h"
 #include "src/plan/conv/grouped.h"
@@ -269,6 +270,8 @@ std::vector<Candidate<Problem>> convolution_candidates(Backend) {
   few_channels.offer = &offer_with_bias<&dgrad_small_c>;
   Candidate<Problem> first_layer{"fprop_small_c", {}, nullptr, prepare};
   first_layer.offer = &offer_with_bias<&fprop_small_c>;
+  Candidate<Problem> first_gradient{"wgrad_small_c", {}, nullptr, prepare};
+  first_gradient.offer = &offer_with_bias<&wgrad_small_c>;
   Candidate<Problem> by_channel{"depthwise", {}, nullptr, prepare};
   by_channel.offer = &offer_with_bias<&depthwise>;
   Candidate<Problem> walking{"depthwise_rows", {}, nullptr, prepare};
@@ -289,9 +292,9 @@ std::vector<Candidate<Problem>> convolution_candidates(Backend) {
   Candidate<Problem> copies{"channels_last", {}, nullptr, &prepare_on<&prepare_channels_last>};
   copies.offer = &offer_with_bias<&channels_last>;
   copies.batch_invariant = true;
-  return {product,      all_taps, windows, general,    copies,          transformed,
-          by_frequency, unrolled, walking, by_channel, of_groups,       few_channels,
-          first_layer,  tiled,    simple,  slices,     bias_candidate()};
+  return {product,      first_gradient, all_taps, windows, general,    copies,
+          transformed,  by_frequency,   unrolled, walking, by_channel, of_groups,
+          few_channels, first_layer,    tiled,    simple,  slices,     bias_candidate()};
 }
 
 }  // namespace cosmati::plan

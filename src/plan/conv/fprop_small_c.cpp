@@ -78,6 +78,10 @@ std::string violation(Problem const& p, Device const& device) {
   return {};
 }
 
+Index stride_of(TensorDescription const& tensor, int d) {
+  return tensor.extent(d) > 1 ? tensor.layout.stride[d] : 0;
+}
+
 struct Tiles {
   Index down, across;  // of an image
 };
@@ -182,27 +186,13 @@ class ShapeSearch {
 // Returns the arguments without pointers.
 FpropSmallCArguments arguments_of(Problem const& p, FpropSmallCPlan const& plan,
                                   ConvolutionForm const& form) {
-  FpropSmallCArguments window;
-  auto const stride = [](TensorDescription const& tensor, int d) {
-    return tensor.extent(d) > 1 ? tensor.layout.stride[d] : 0;
-  };
-  window.image_stride = stride(p.x, 0);
-  window.image_channel = to_int(stride(p.x, 1));
-  window.image_row = to_int(stride(p.x, 2)), window.image_column = to_int(stride(p.x, 3));
-  window.filter_output = stride(p.w, 0), window.filter_input = stride(p.w, 1);
-  window.filter_row = stride(p.w, 2), window.filter_column = stride(p.w, 3);
-  window.image_rows = to_int(p.x.extent(2)), window.image_columns = to_int(p.x.extent(3));
-  window.top = to_int(p.pad_begin[0]), window.left = to_int(p.pad_begin[1]);
-  window.filters = to_int(p.w.extent(0));
-  window.height = to_int(p.y.extent(2)), window.width = to_int(p.y.extent(3));
+  FpropSmallCArguments window = small_c_window(p, plan.shape);
+  window.filter_output = stride_of(p.w, 0), window.filter_input = stride_of(p.w, 1);
+  window.filter_row = stride_of(p.w, 2), window.filter_column = stride_of(p.w, 3);
   auto const number = [&](char letter) {
     return to_int(find_digit(letter, form.image_outer(), form.image().arguments.outer).number);
   };
   window.number_image = number('n'), window.number_row = number('p'), window.number_column = number('q');
-  Tiles const tiles = tiles_of(p, plan.shape);
-  window.tiles_down = Divisor(tiles.down), window.tiles_across = Divisor(tiles.across);
-  window.tiles = to_int(plan.tiles);
-  window.shape = plan.shape;
   return window;
 }
 
@@ -214,19 +204,38 @@ ConvolutionForm form_of(Problem const& problem) {
 
 }  // namespace
 
+FpropSmallCArguments small_c_window(Problem const& p, FpropSmallCShape const& shape) {
+  FpropSmallCArguments window;
+  window.image_stride = stride_of(p.x, 0);
+  window.image_channel = to_int(stride_of(p.x, 1));
+  window.image_row = to_int(stride_of(p.x, 2)), window.image_column = to_int(stride_of(p.x, 3));
+  window.image_rows = to_int(p.x.extent(2)), window.image_columns = to_int(p.x.extent(3));
+  window.top = to_int(p.pad_begin[0]), window.left = to_int(p.pad_begin[1]);
+  window.filters = to_int(p.w.extent(0));
+  window.height = to_int(p.y.extent(2)), window.width = to_int(p.y.extent(3));
+  Tiles const tiles = tiles_of(p, shape);
+  window.tiles_down = Divisor(tiles.down), window.tiles_across = Divisor(tiles.across);
+  window.tiles = to_int(p.x.extent(0) * tiles.down * tiles.across);
+  window.shape = shape;
+  return window;
+}
+
 FpropSmallCPlan fprop_small_c_plan(Problem const& problem, Device const& device) {
   FpropSmallCPlan plan;
   plan.refusal = violation(problem, device);
   return plan.refusal.empty() ? ShapeSearch(problem, device).best() : plan;
 }
 
+std::string print(FpropSmallCShape const& shape) {
+  return fmt::format("FpropSmallCShape{{{{{}, {}}}, {{{}, {}}}, {}, {}, {}, {}, {}, {}, {}, {}, {}}}",
+                     shape.rows.stride, shape.rows.taps, shape.columns.stride, shape.columns.taps,
+                     shape.channels, shape.place, shape.async, shape.down, shape.across, shape.warps,
+                     shape.fragments, shape.bands, shape.blocks);
+}
+
 std::string FpropSmallCTraits::print() const {
-  return fmt::format(
-      "FpropSmallCTraits<FpropSmallCShape{{{{{}, {}}}, {{{}, {}}}, {}, {}, {}, {}, {}, {}, {}, {}, {}}}, {}, {},"
-      "\n{},\n{}>",
-      shape.rows.stride, shape.rows.taps, shape.columns.stride, shape.columns.taps, shape.channels,
-      shape.place, shape.async, shape.down, shape.across, shape.warps, shape.fragments, shape.bands,
-      shape.blocks, fixed, name_of(type), epilogue, destination);
+  return fmt::format("FpropSmallCTraits<{}, {}, {},\n{},\n{}>", plan::print(shape), fixed, name_of(type),
+                     epilogue, destination);
 }
 
 program::Program fprop_small_c_program(Plan<Problem> const& plan) {

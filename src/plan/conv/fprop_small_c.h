@@ -15,6 +15,11 @@ struct FpropSmallCPlan {
 // The shape that is predicted to be fastest.
 FpropSmallCPlan fprop_small_c_plan(ConvolutionProblem const& problem, Device const& device);
 
+// The part of a kernel's arguments that describes x, the images' tiles and the extents of y, without
+// pointers.
+FpropSmallCArguments small_c_window(ConvolutionProblem const& problem, FpropSmallCShape const& shape);
+
+std::string print(FpropSmallCShape const& shape);  // as C++
 struct FpropSmallCTraits {
   FpropSmallCShape shape;
   bool fixed = true;  // the shape is a compile-time constant; otherwise the arguments contain it

@@ -6,10 +6,8 @@
 #pragma once
 #include "cosmati/arch/convert.h"
 #include "cosmati/arch/matrix.h"
-#include "cosmati/arch/memory.h"
-#include "cosmati/arch/thread.h"
 #include "cosmati/conv/conv_destination.h"
-#include "cosmati/conv/small_c/fprop_small_c_arguments.h"
+#include "cosmati/conv/small_c/patch.h"
 #include "cosmati/gemm/epilogue.h"
 
 namespace cosmati {
@@ -42,29 +40,15 @@ struct FpropSmallCTraits {
   };
 };
 
-// The tile of a block: its image and its first output.
-struct FpropTile {
-  int image, row, column;
-  COSMATI_DEVICE FpropTile(FpropSmallCArguments const& window, FpropSmallCShape const& shape, int number) {
-    int const down_of_all = window.tiles_across.quotient(number);
-    image = window.tiles_down.quotient(down_of_all);
-    row = (down_of_all - image * window.tiles_down.divisor) * shape.down;
-    column = (number - down_of_all * window.tiles_across.divisor) * shape.across;
-  }
-};
-
 template <class Traits>
-struct FpropSmallC {
-  using Element = typename Traits::Element;
-  static constexpr int size = static_cast<int>(sizeof(Element)), per_word = 4 / size, run = 8;
-  static constexpr int pixel_bytes = Traits::place * size, tiles = 4 * Traits::bands;
-  static constexpr int pitch = FpropSmallCShape{.place = Traits::place}.pitch(size);
+struct FpropSmallC : SmallCPatch<Traits> {
+  using Patch = SmallCPatch<Traits>;
+  using Patch::size, Patch::pixel_bytes, Patch::pitch, Patch::window, Patch::shape;
+  using typename Patch::Element;
+  static constexpr int per_word = 4 / size, run = 8, tiles = 4 * Traits::bands;
   using Sums = float[Traits::fragments][tiles][4];
-  using Fragment = Vector<unsigned, 2>;                           // one lane's part of a filter fragment
-  using Pixels = Vector<Element, Traits::place>[Traits::pixels];  // a thread's part of a patch
+  using Fragment = Vector<unsigned, 2>;  // one lane's part of a filter fragment
 
-  FpropSmallCArguments const& window;
-  FpropSmallCShape const shape;
   unsigned char* filter;
   int first_filter;
 
@@ -99,56 +83,6 @@ struct FpropSmallC {
       for (int i = 0; i < together; ++i) {
         int const word = first + i * Traits::threads;
         if (word < words) arch::store(filter + word * 4, value[i]);
-      }
-    }
-  }
-
-  // The offset in its image of the pixel at place `item` of the patch of a tile; -1 if there is none.
-  COSMATI_DEVICE int offset_of(FpropTile const& tile, int item) const {
-    int const patch_row = item / shape.patch_columns();
-    int const row = tile.row * shape.rows.stride - window.top + patch_row;
-    int const column =
-        tile.column * shape.columns.stride - window.left + item - patch_row * shape.patch_columns();
-    bool const exists = item < shape.patch() &&
-                        static_cast<unsigned>(row) < static_cast<unsigned>(window.image_rows) &&
-                        static_cast<unsigned>(column) < static_cast<unsigned>(window.image_columns);
-    return exists ? row * window.image_row + column * window.image_column : -1;
-  }
-
-  // Begins to load the patch of a tile, with zeros outside x: into shared memory or, if the channels do not
-  // fill the place, into registers, from where keep_patch() moves them.
-  COSMATI_DEVICE void load_patch(FpropTile const& tile, Pixels& pixel, unsigned char* patch) const {
-    auto const* const image =
-        arch::as_global(static_cast<Element const*>(window.image)) + tile.image * window.image_stride;
-    if constexpr (Traits::async) {
-      constexpr int pieces = pixel_bytes / 16;
-      COSMATI_NO_UNROLL
-      for (int item = arch::thread(); item < shape.patch() * pieces; item += Traits::threads) {
-        int const at = item / pieces, piece = item - at * pieces, offset = offset_of(tile, at);
-        arch::copy_async<16>(patch + at * pitch + piece * 16,
-                             image + (offset < 0 ? 0 : offset + piece * (16 / size)), offset < 0 ? 0 : 16);
-      }
-      arch::commit_copies();
-    } else {
-      COSMATI_UNROLL
-      for (int i = 0; i < Traits::pixels; ++i) {
-        int const offset = offset_of(tile, arch::thread() + i * Traits::threads);
-        COSMATI_UNROLL
-        for (int c = 0; c < Traits::place; ++c) {
-          bool const is_channel = c < shape.channels;
-          Element const element = arch::load_constant<Element>(image + (offset < 0 ? 0 : offset) +
-                                                               (is_channel ? c * window.image_channel : 0));
-          pixel[i][c] = offset >= 0 && is_channel ? element : Element{};
-        }
-      }
-    }
-  }
-  COSMATI_DEVICE void keep_patch(Pixels const& pixel, unsigned char* patch) const {
-    if constexpr (!Traits::async) {
-      COSMATI_UNROLL
-      for (int i = 0; i < Traits::pixels; ++i) {
-        int const item = arch::thread() + i * Traits::threads;
-        if (item < shape.patch()) arch::store(patch + item * pitch, pixel[i]);
       }
     }
   }
@@ -200,7 +134,7 @@ struct FpropSmallC {
   }
 
   // Stores a tile of y.
-  COSMATI_DEVICE void store(typename Traits::Params const& params, FpropTile const& tile,
+  COSMATI_DEVICE void store(typename Traits::Params const& params, SmallCTile const& tile,
                             Sums const& sum) const {
     using Real = typename Traits::Epilogue::Real;
     int const lane = arch::thread() % 32, warp = arch::thread() / 32;
@@ -242,22 +176,23 @@ fprop_small_c_kernel(COSMATI_PARAMETER typename Traits::Params params) {
   FpropSmallCArguments const& window = params.window;
   FpropSmallCShape const shape = Traits::shape(window);
   auto& shared = arch::shared_storage<typename Traits::SharedStorage>();
-  Block const block{window, shape, shared.filter(), arch::block_y() * Traits::bands * FpropSmallCShape::band};
+  Block const block{
+      {window, shape}, shared.filter(), arch::block_y() * Traits::bands * FpropSmallCShape::band};
   unsigned char* patch = shared.patches(shape);
   int const patch_bytes = shape.patch_bytes(Block::size);
   typename Block::Pixels pixel;
   int number = arch::block_x(), other = patch_bytes;
   if (number >= window.tiles) return;
-  block.load_patch(FpropTile(window, shape, number), pixel, patch);
+  block.load_patch(SmallCTile(window, shape, number), pixel, patch);
   block.load_filter();
   block.keep_patch(pixel, patch);
   COSMATI_NO_UNROLL
   while (number < window.tiles) {
-    FpropTile const tile(window, shape, number);
+    SmallCTile const tile(window, shape, number);
     number += arch::grid_x();
     arch::wait_copies<0>();
     arch::block_barrier();
-    if (number < window.tiles) block.load_patch(FpropTile(window, shape, number), pixel, patch + other);
+    if (number < window.tiles) block.load_patch(SmallCTile(window, shape, number), pixel, patch + other);
     typename Block::Sums sum = {};
     block.multiply(patch, sum);
     patch += other;

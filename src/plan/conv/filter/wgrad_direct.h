@@ -13,7 +13,8 @@ inline bool is_wgrad_direct(ConvolutionRecipe const& recipe) {
 }
 // Whether the kernel also computes the bias gradient, which requires that db has the accumulator type.
 inline bool makes_bias_gradient(ConvolutionProblem const& problem, ConvolutionRecipe const& recipe) {
-  return is_wgrad_direct(recipe) && problem.db.present() && problem.db.type == recipe.product.sum;
+  bool const can = is_wgrad_direct(recipe) || recipe.algorithm == ConvolutionAlgorithm::wgrad_small_c;
+  return can && problem.db.present() && problem.db.type == recipe.product.sum;
 }
 
 struct WgradDirectForm {

@@ -1,0 +1,65 @@
+// The second kernel of wgrad_small_c: adds the blocks' sums in a fixed order, and writes the filter gradient
+// and the bias gradient.
+#pragma once
+#include "cosmati/conv/small_c/wgrad_small_c.h"
+
+namespace cosmati {
+
+// Grid: ceil(sums of a block's place in all bands / sum_lanes); block: sum_threads; dynamic shared memory:
+// SumStorage.
+template <class Traits>
+COSMATI_KERNEL(Traits::sum_threads, 2)
+wgrad_small_c_sum_kernel(COSMATI_PARAMETER typename Traits::Params params) {
+  using Real = typename Traits::Epilogue::Real;
+  constexpr int lanes = Traits::sum_lanes, parts = Traits::sum_threads / lanes, columns = Traits::columns;
+  WgradSmallCArguments const& all = params.all;
+  WgradSmallCShape const of = Traits::shape(all);
+  auto& shared = arch::shared_storage<typename Traits::SumStorage>();
+  int const bands = (all.window.filters + Traits::filters - 1) / Traits::filters;
+  int const lane = arch::thread() % lanes, part = arch::thread() / lanes;
+  int const index = arch::block_x() * lanes + lane, count = bands * all.tap_bands * Traits::filters * columns;
+  float sum = 0;
+  if (index < count) {
+    float const* const from = arch::as_global(static_cast<float const*>(all.partials)) + index;
+    constexpr int batch = 4;  // loads in flight
+    int block = part;
+    for (; block + (batch - 1) * parts < all.blocks; block += batch * parts) {
+      float value[batch];
+      COSMATI_UNROLL
+      for (int u = 0; u < batch; ++u) value[u] = from[Index{block + u * parts} * count];
+      COSMATI_UNROLL
+      for (int u = 0; u < batch; ++u) sum += value[u];
+    }
+    for (; block < all.blocks; block += parts) sum += from[Index{block} * count];
+  }
+  shared.sum[part][lane] = sum;
+  arch::block_barrier();
+  if (part > 0 || index >= count) return;
+  COSMATI_UNROLL
+  for (int i = 1; i < parts; ++i) sum += shared.sum[i][lane];
+  int const above = index / columns, column = index - above * columns;
+  int const band = above / Traits::filters, of_filters = band / all.tap_bands,
+            of_taps = band - of_filters * all.tap_bands;
+  int const filter = of_filters * Traits::filters + above - band * Traits::filters;
+  int const tile = column / 8, line = tile / of.tiles_of_row();
+  int const place = (tile - line * of.tiles_of_row()) * 8 + column % 8;
+  int const row = of_taps * of.tile.rows.taps + line, tap = place / Traits::place,
+            channel = place % Traits::place;
+  if (filter >= all.window.filters) return;
+  if (tile == Traits::tiles) {
+    if (column % 8 == 0 && of_taps == 0 && all.bias != nullptr) all.bias[filter * all.bias_stride] = sum;
+    return;
+  }
+  if (line >= of.tile.rows.taps || row >= all.tap_rows || tap >= all.tap_columns ||
+      channel >= of.tile.channels)
+    return;
+  int const result = channel * all.channel_number + row * all.tap_row_number + tap * all.tap_column_number;
+  int const m = Traits::swapped ? result : filter, n = Traits::swapped ? filter : result;
+  Real value[1] = {arch::number_cast<Real>(sum)};
+  typename Traits::Epilogue::Tile const epilogue(params.epilogue, 0, m, n);
+  Traits::Epilogue::apply(epilogue, 0, 0, 1, value);
+  typename Traits::Destination::Tile const d(params.d, 0, m, n);
+  d.store(0, 0, 1, value);
+}
+
+}  // namespace cosmati

@@ -1,0 +1,284 @@
+// Shape choice, predicted time and program of wgrad_small_c.
+#include "src/plan/conv/filter/wgrad_small_c.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "src/ops/architecture.h"
+#include "src/plan/conv/choice.h"
+#include "src/plan/conv/filter/filter_gradient.h"
+#include "src/plan/conv/filter/wgrad_direct.h"
+#include "src/plan/conv/fprop_small_c.h"
+#include "src/plan/conv/product_choice.h"
+#include "src/plan/emulated/contents.h"
+#include "src/plan/gemm/policies.h"
+
+namespace cosmati::plan {
+namespace {
+
+using Problem = ConvolutionProblem;
+
+constexpr Index max_int = 0x7fffffff;
+constexpr int unit = 16;                               // bytes
+constexpr unsigned sum_threads = 512, sum_lanes = 32;  // WgradSmallCTraits
+
+Index parts(Index extent, Index of) { return (extent + of - 1) / of; }
+int to_int(Index value) { return static_cast<int>(value); }
+double number(Index value) { return static_cast<double>(value); }
+
+std::string violation(Problem const& p, Device const& device) {
+  if (std::string sentence = problem_violation(p, device.backend); !sentence.empty()) return sentence;
+  DataType const type = p.x.type;
+  if (p.direction != ConvolutionDirection::filter) return "computes filter gradients only";
+  if (p.groups != 1) return fmt::format("{} groups; expected 1", p.groups);
+  if (p.x.extent(1) * size_of(type) > unit)
+    return fmt::format("{} channels of {} bytes; at most {} bytes", p.x.extent(1), size_of(type), unit);
+  if (p.dilation[0] != 1 || p.dilation[1] != 1) return "dilated taps are not adjacent";
+  if (type != p.y.type || size_of(type) < 2 || !mma_takes(type, type, accumulator_type(type, type)))
+    return fmt::format("x and dy must both be tf32, f16 or bf16, not {} and {}", name_of(type),
+                       name_of(p.y.type));
+  if (accumulator_type(type, type) != DataType::f32) return "sums must be f32";
+  if (std::string sentence = mma_device_violation(type, device.gpu); !sentence.empty()) return sentence;
+  if (device.backend == Backend::emulator && type != DataType::f16 && type != DataType::tf32)
+    return fmt::format("the emulator has this kernel for f16 and tf32, not for {}", name_of(type));
+  for (TensorDescription const* tensor : {&p.x, &p.w, &p.y})
+    if (tensor->layout.size() == 0) return fmt::format("{} has no elements", to_string(*tensor));
+  if (p.y.layout.stride[1] != 1 && p.y.extent(1) > 1)
+    return fmt::format("dy: its channels are {} elements apart; expected 1 (channels last)",
+                       p.y.layout.stride[1]);
+  int const of_unit = unit / size_of(type);
+  bool whole = p.y.extent(1) % of_unit == 0 && p.y.alignment % unit == 0;
+  for (int d : {0, 2, 3}) whole = whole && (p.y.extent(d) == 1 || p.y.layout.stride[d] % of_unit == 0);
+  if (!whole) return fmt::format("dy: the channels of {} are not in units of 16 bytes", to_string(p.y));
+  for (TensorDescription const* tensor : {&p.x, &p.y})
+    for (int d : {1, 2, 3})
+      if (tensor->layout.stride[d] < 0 || tensor->layout.stride[d] * tensor->extent(d) > max_int / 4)
+        return fmt::format("{}: offsets within an image must fit in 31 bits", to_string(*tensor));
+  if (p.w.layout.size() > max_int / 64 || p.y.extent(0) * p.y.extent(2) * p.y.extent(3) > max_int)
+    return "too many elements of dw, or pixels of dy";
+  return {};
+}
+
+class ShapeSearch {
+ public:
+  ShapeSearch(Problem const& problem, Device const& device)
+      : problem_(problem), gpu_(device.gpu), is_emulated_(device.backend == Backend::emulator) {
+    FpropSmallCShape& tile = base_.tile;
+    tile.rows = {to_int(problem.stride[0]), to_int(problem.w.extent(2))};
+    tile.columns = {to_int(problem.stride[1]), to_int(problem.w.extent(3))};
+    tile.channels = to_int(problem.x.extent(1));
+    size_ = size_of(problem.x.type);
+    // Matrices of 16-bit elements need windows of adjacent outputs that begin at multiples of 16 bytes.
+    tile.place = tile.channels <= 4 && (size_ == 4 || tile.columns.stride % 2 == 0) ? 4 : 8;
+    if (tile.place == 4) tile.columns.taps += tile.columns.taps % 2;
+  }
+
+  WgradSmallCPlan best() {
+    best_.refusal = "no tile fits in registers and shared memory";
+    Index const filters = problem_.w.extent(0);
+    for (int const warps : {unfixed_fprop_warps, 4, 8})
+      for (int const fragments : {1, 2, 4})
+        for (int const warps_of_filters : {1, 2, 4}) {
+          WgradSmallCShape shape = base_;
+          shape.tile.warps = warps, shape.tile.fragments = fragments;
+          shape.warps_of_filters = warps_of_filters;
+          bool const is_catalogued = warps == unfixed_fprop_warps && fragments == 1 && warps_of_filters == 1;
+          bool const fits = shape.filters() <= 64 && (shape.filters() == 16 || shape.filters() < filters * 2);
+          if (is_emulated_ ? is_catalogued : warps != unfixed_fprop_warps && fits) try_taps(shape);
+        }
+    return best_;
+  }
+
+ private:
+  // Divides the rows of taps into as few bands as registers permit.
+  void try_taps(WgradSmallCShape shape) {
+    constexpr int max_fragments = 36;
+    int const most = is_emulated_ ? unfixed_wgrad_tiles : max_fragments / shape.tile.fragments - 1;
+    if (shape.tiles_of_row() > most) return;
+    Index const rows = problem_.w.extent(2), bands = parts(rows, most / shape.tiles_of_row());
+    shape.tile.rows.taps = to_int(parts(rows, bands));
+    Index const width = problem_.y.extent(3), height = problem_.y.extent(2);
+    for (int const outputs : {64, 128, 256, 512})
+      for (Index of_row = 1; of_row <= parts(width, 8); ++of_row) {
+        Index const across = parts(width, of_row);
+        if (across > outputs) continue;
+        shape.tile.across = to_int(across);
+        shape.tile.down = to_int(std::min<Index>(height, outputs / across));
+        try_shape(shape);
+      }
+  }
+
+  void try_shape(WgradSmallCShape shape) {
+    constexpr int max_registers = 240;
+    FpropSmallCShape& tile = shape.tile;
+    int const sums = tile.fragments * (shape.tiles() + 1) * 4;
+    int const registers =
+        (48 + sums + tile.fragments * 4 + tile.pixels() * tile.place * size_ / 4 + 7) / 8 * 8;
+    if (is_emulated_ && tile.pixels() > unfixed_fprop_pixels) return;
+    int const bytes = shape.shared_bytes(size_, is_emulated_ ? unfixed_wgrad_tiles : shape.tiles());
+    if (registers > max_registers || bytes > gpu_.shared_bytes_per_block) return;
+    tile.blocks = resident_blocks(gpu_, tile.threads(), registers, bytes);
+    if (tile.blocks < 1) return;
+    WgradSmallCPlan plan;
+    plan.shape = shape;
+    plan.bands = parts(problem_.w.extent(0), shape.filters());
+    plan.tap_bands = parts(problem_.w.extent(2), tile.rows.taps);
+    Index const tiles = small_c_window(problem_, tile).tiles;
+    Index const resident = Index{tile.blocks} * (is_emulated_ ? 2 : gpu_.multiprocessors);
+    plan.blocks = std::min(tiles, std::max<Index>(1, resident / (plan.bands * plan.tap_bands)));
+    constexpr Index max_grid_y = 65535;
+    if (plan.bands > max_grid_y || plan.sums(shape.tiles()) * plan.blocks > max_int) return;
+    plan.seconds = predicted(plan, number(tiles));
+    if (best_.refusal.empty() && plan.seconds >= best_.seconds) return;
+    best_ = plan;
+  }
+
+  // Predicted seconds, in the terms of fprop_small_c; fitted to eight layers in bf16 on an H200
+  // (docs/decisions/0026).
+  double predicted(WgradSmallCPlan const& plan, double tiles) const {
+    constexpr double launches_seconds = 1e-5, mma_clocks = 2, slots_of_piece = 12;
+    WgradSmallCShape const& shape = plan.shape;
+    FpropSmallCShape const& tile = shape.tile;
+    double const steps = shape.steps(size_), columns = shape.tiles() + 1;
+    double const tensor = steps * shape.filters() / 16 * columns * mma_clocks;
+    double const shared = steps * shape.warps_of_filters * (tile.fragments * 4 + columns * 2);
+    double const pieces = shape.outputs_of_steps(size_) * shape.filters() * size_ / unit;
+    double const moves = (tile.patch() * (10 + 7.0 * tile.channels) + pieces * slots_of_piece) / 32 / 4;
+    double const others = number(plan.bands * plan.tap_bands), blocks = number(plan.blocks);
+    double const together =
+        std::clamp(blocks * others / gpu_.multiprocessors, 1.0, static_cast<double>(tile.blocks));
+    double const clocks =
+        (tensor + 0.4 * shared + 1.3 * moves) * (1 + 0.06 * std::pow(16 / (together * tile.warps), 2));
+    double const compute = std::ceil(tiles / blocks) * together * clocks / gpu_.clock_hertz;
+    double const bytes = number(problem_.x.layout.size()) * size_ * others +
+                         number(problem_.y.layout.size()) * size_ * number(plan.tap_bands);
+    double const memory = bytes / (0.8 * gpu_.memory_bytes_per_second);
+    double const partials =
+        number(plan.sums(shape.tiles())) * blocks * 4 * 2 / (0.5 * gpu_.memory_bytes_per_second);
+    return launches_seconds + partials + std::max(compute, memory) + 0.5 * std::min(compute, memory);
+  }
+
+  Problem const& problem_;
+  Gpu const& gpu_;
+  bool is_emulated_;
+  int size_ = 2;
+  WgradSmallCShape base_;
+  WgradSmallCPlan best_;
+};
+
+int column_tiles_of(WgradSmallCShape const& shape, bool fixed) {
+  return fixed ? shape.tiles() : unfixed_wgrad_tiles;
+}
+
+}  // namespace
+
+WgradSmallCPlan wgrad_small_c_plan(Problem const& problem, Device const& device) {
+  WgradSmallCPlan plan;
+  plan.refusal = violation(problem, device);
+  return plan.refusal.empty() ? ShapeSearch(problem, device).best() : plan;
+}
+
+std::string WgradSmallCTraits::print() const {
+  return fmt::format("WgradSmallCTraits<WgradSmallCShape{{{}, {}}}, {}, {}, {}, {},\n{},\n{}>",
+                     plan::print(shape.tile), shape.warps_of_filters, column_tiles, fixed, swapped,
+                     name_of(type), epilogue, destination);
+}
+
+program::Program wgrad_small_c_program(Plan<Problem> const& plan) {
+  Problem const& problem = plan.problem;
+  WgradSmallCPlan const planned = wgrad_small_c_plan(problem, plan.device);
+  bool const bias = makes_bias_gradient(problem, plan.recipe);
+  ConvolutionForm const form = forms_of(problem).front();
+  program::Workspace workspace;
+  workspace.add("partial sums", plan.recipe.product_workspace());
+  ConvolutionProgram made(plan, std::move(workspace));
+  bool const fixed = !made.is_emulated();
+  int const column_tiles = column_tiles_of(planned.shape, fixed);
+  KernelTypes const host = emulated_types(DataType::f32);
+  WgradSmallCTraits const traits{
+      fixed ? planned.shape : emulated_wgrad_small_c_shape(planned.shape.tile.place),
+      column_tiles,
+      fixed,
+      form.image_is_a,
+      problem.x.type,
+      fixed ? epilogue_text(form) : host.epilogue,
+      fixed ? destination_text(form) : host.destination};
+  WgradSmallCArguments all;
+  all.window = small_c_window(problem, planned.shape.tile);
+  auto const stride = [&](int d) { return problem.y.extent(d) > 1 ? problem.y.layout.stride[d] : 0; };
+  all.gradient_image = stride(0);
+  all.gradient_row = to_int(stride(2)), all.gradient_column = to_int(stride(3));
+  all.blocks = to_int(planned.blocks), all.tap_bands = to_int(planned.tap_bands);
+  all.tap_rows = to_int(problem.w.extent(2)), all.tap_columns = to_int(problem.w.extent(3));
+  all.channel_number = to_int(tap_digit(form, 'c').number);
+  all.tap_row_number = to_int(tap_digit(form, 'r').number);
+  all.tap_column_number = to_int(tap_digit(form, 's').number);
+  all.bias_stride = bias ? problem.db.layout.stride[0] : 0;
+  all.shape = planned.shape;
+  auto const threads = static_cast<unsigned>(planned.shape.tile.threads());
+  program::KernelSpec kernel{
+      .headers = {"conv/small_c/wgrad_small_c_sum.h"},
+      .entry = "wgrad_small_c_kernel",
+      .traits = traits.print(),
+      .asserted = {{"ComposedTraits::threads", threads},
+                   {"sizeof(ComposedTraits::SumStorage)", sum_threads * sizeof(float)}},
+      .threads = threads,
+      .shared_bytes =
+          static_cast<unsigned>(planned.shape.shared_bytes(size_of(problem.x.type), column_tiles))};
+  with_parts(plan, [&]<class Epilogue, class Destination>(Epilogue, Destination) {
+    using Parameters = WgradSmallCParameters<Epilogue, Destination>;
+    std::size_t const sums = made.add_kernel<Parameters>(kernel, form);
+    kernel.entry = "wgrad_small_c_sum_kernel";
+    kernel.threads = sum_threads;
+    kernel.shared_bytes = sum_threads * sizeof(float);
+    std::size_t const last = made.add_kernel<Parameters>(kernel, form);
+    auto const fill = [all, form, bias, x = made.image, dy = made.filter](program::Run const& run,
+                                                                          Parameters& to) {
+      to.all = all;
+      to.all.window.image = x.of(run);
+      to.all.gradient = dy.of(run);
+      to.all.partials = reinterpret_cast<float*>(run.workspace);
+      to.all.bias = bias ? static_cast<float*>(run.tensors[3]) : nullptr;
+      fill_destination(to.d, form.d, ConvolutionProgram::result(run));
+      fill_epilogue(to.epilogue, form, run);
+    };
+    made.launch<Parameters>(sums, {planned.blocks, planned.bands, planned.tap_bands}, fill);
+    made.launch<Parameters>(last, {parts(planned.sums(column_tiles), sum_lanes)}, fill);
+  });
+  return std::move(made).finish();
+}
+
+Offer<Problem> wgrad_small_c(Problem const& problem, Device const& device, PlanOptions const& options) {
+  Offer<Problem> offer;
+  if (!options.policy.empty()) {
+    offer.refusal = "has no policies; --policy " + options.policy.text + " was requested";
+    return offer;
+  }
+  WgradSmallCPlan const plan = wgrad_small_c_plan(problem, device);
+  offer.refusal = plan.refusal;
+  if (!offer.refusal.empty()) return offer;
+  int const column_tiles = column_tiles_of(plan.shape, device.backend != Backend::emulator);
+  offer.workspace_bytes = static_cast<std::size_t>(plan.sums(column_tiles) * plan.blocks) * sizeof(float);
+  if (offer.workspace_bytes > options.max_workspace) {
+    offer.refusal =
+        fmt::format("needs {} bytes of workspace; at most {}", offer.workspace_bytes, options.max_workspace);
+    return offer;
+  }
+  FpropSmallCShape const& tile = plan.shape.tile;
+  offer.recipe.algorithm = ConvolutionAlgorithm::wgrad_small_c;
+  offer.recipe.product = product_recipe(forms_of(problem).front());
+  offer.recipe.product.policy.multiply = Multiply::mma;
+  offer.recipe.product.partial_bytes = offer.workspace_bytes;
+  offer.recipe.product.predicted_seconds = offer.predicted_seconds = plan.seconds;
+  offer.text = fmt::format(
+      "mma, {}x{} outputs by {} filters and {} rows of taps, {} channels in {}, {} warps of {} fragments, {} "
+      "bytes of shared memory, {} blocks per multiprocessor, sums of {} blocks added in a fixed order",
+      tile.down, tile.across, plan.shape.filters(), tile.rows.taps, tile.channels, tile.place, tile.warps,
+      tile.fragments, plan.shape.shared_bytes(size_of(problem.x.type), column_tiles), tile.blocks,
+      plan.blocks);
+  return offer;
+}
+
+}  // namespace cosmati::plan
