@@ -40,7 +40,7 @@ Replica::Replica(Settings const& settings, Pictures const& pictures, Device cons
                                                    precision, true, queue_);
   discriminator_ = std::make_unique<Discriminator>(discriminator_values, s.architecture, batch, device_,
                                                    precision, queue_);
-  // Sums over devices keep their order only on one queue, and a host has only one.
+  // Sums over devices keep their order only on one queue, and host backends have only one.
   if (static_cast<Stream>(queue_) != nullptr && membership.sums == nullptr)
     beside_ = std::make_unique<Discriminator>(discriminator_values, s.architecture, batch, device_, precision,
                                               branch_.side());

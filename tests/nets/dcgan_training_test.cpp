@@ -73,8 +73,8 @@ Settings tiny_settings(long long steps, DataType compute = DataType::f32) {
 struct Pair {
   Device device = this_device(Backend::cpu, 1);
   Network generator_values, discriminator_values;
-  GeneratorTraining generator{generator_values, tiny, 3, device, {}, true};
-  Discriminator discriminator{discriminator_values, tiny, 3, device, {}};
+  GeneratorTraining generator{generator_values, tiny, 3, device, {}, true, nullptr};
+  Discriminator discriminator{discriminator_values, tiny, 3, device, {}, nullptr};
   DeviceMemory z{device, 15 * sizeof(float)}, loss{device, sizeof(float)};
 
   Pair() {

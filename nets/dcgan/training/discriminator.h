@@ -20,7 +20,7 @@ class Discriminator {
   // Adds to `network`, which outlives the discriminator and is allocated before it runs. Discriminators of
   // one network share its variables; each has the activations and statistics of its own batch.
   Discriminator(Network& network, Architecture const& architecture, Index batch, Device const& device,
-                Precision precision, Stream stream = nullptr);
+                Precision precision, Stream stream);
 
   // images: (batch, c, h, w), channels last, in the type given by `precision`, in device memory.
   void forward(void const* images);

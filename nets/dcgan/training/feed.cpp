@@ -46,6 +46,13 @@ Feed::Feed(Settings const& settings, Pictures const& pictures, Device const& dev
     block->rows = HostMemory(device, static_cast<std::size_t>(block_steps_) * row_bytes_);
 }
 
+Feed::~Feed() {
+  try {
+    uploads_.wait();
+  } catch (Error const&) {  // reported where it occurred
+  }
+}
+
 void const* Feed::pictures(int place) const { return row(place); }
 void const* Feed::latents(int place) const { return row(place) + latents_at_; }
 void const* Feed::numbers(int place) const { return row(place) + numbers_at_; }

@@ -1,6 +1,7 @@
 // What a step reads besides the networks: pictures, latent vectors and the optimizer's numbers. Drawn ahead
 // by a thread and uploaded while the device computes the step before.
 #pragma once
+#include <cstddef>
 #include <future>
 #include <vector>
 
@@ -21,6 +22,9 @@ class Feed {
   // `optimizer`: that of the networks.
   Feed(Settings const& settings, Pictures const& pictures, Device const& device, Index first, Index count,
        OptimizerProblem const& optimizer);
+  ~Feed();  // waits for the uploads
+  Feed(Feed const&) = delete;
+  Feed& operator=(Feed const&) = delete;
 
   // Uploads the inputs of step `step`, from 0, to place step % 2; later work of `queue` waits for them.
   void send(long long step, Queue& queue);

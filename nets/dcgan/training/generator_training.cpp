@@ -63,7 +63,7 @@ GeneratorTraining::GeneratorTraining(Network& network, Architecture const& a, In
     }
   }
   output_ = bench_.memory(images_);
-  batch_ = network.statistics.zeros(device);
+  if (training) batch_ = network.statistics.zeros(device);
 
   GemmProblem project;
   project.a = precision.factor(matrix(DataType::f32, batch, a.latent));

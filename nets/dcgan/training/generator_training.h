@@ -18,7 +18,7 @@ class GeneratorTraining {
   // Adds to `network`, which must outlive the generator and is allocated before it runs. Images are f32
   // without `training`, otherwise as stored by `precision`; backward() requires `training`.
   GeneratorTraining(Network& network, Architecture const& architecture, Index batch, Device const& device,
-                    Precision precision, bool training, Stream stream = nullptr);
+                    Precision precision, bool training, Stream stream);
 
   // z: (batch, latent), f32, device memory.
   void forward(void const* z);

@@ -21,8 +21,9 @@ class Normalized {
   void prepare(Workbench& bench, Network const& network, TensorDescription const& x,
                TensorDescription const& y, bool training, DeviceMemory const& batch);
   void forward(Workbench const& bench, Network const& network, void const* x, void* y) const;
-  // dy: the gradient after the activation, which is replaced by the one before it; if the bench fuses, the
-  // latter. dx: the gradient before the normalization; those of beta and gamma go to network.gradient[which].
+  // dy: if the bench fuses, the gradient before the activation; otherwise the gradient after it, which is
+  // overwritten by the one before it. dx: the gradient before the normalization; those of beta and gamma go
+  // to network.gradient[which].
   void backward(Workbench const& bench, Network const& network, int which, void const* x, void const* y,
                 void* dy, void* dx) const;
 

@@ -37,8 +37,9 @@ struct Callbacks {
 
 // A step uses a batch of the data and one of generated images; the discriminator learns to distinguish them
 // (two passes with separate batch statistics, added gradients, one step of Adam), then the generator learns
-// to have its images classified as data by the updated discriminator. No step waits for the device: pictures
-// and latent vectors of many steps are uploaded at once, and losses are summed on the device.
+// to have its images classified as data by the updated discriminator. No step waits for the device: a
+// thread draws pictures and latent vectors ahead, they are uploaded step by step while the device computes
+// the step before, and losses are summed on the device. Steps after the first are recorded.
 //
 // All random numbers follow from the seed and the number of the step: with the same devices and type, the
 // same seed gives bit-identical results, with or without a checkpoint in between. Devices that share each

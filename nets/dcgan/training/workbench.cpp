@@ -5,6 +5,7 @@
 
 #include <atomic>
 
+#include "cosmati/epilogue/parse.h"
 #include "src/backend/cpu/runtime/parallel.h"
 
 namespace cosmati::dcgan {

@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "cosmati/epilogue/parse.h"
 #include "cosmati/ops/convolution.h"
+#include "cosmati/ops/epilogue.h"
 #include "cosmati/ops/memory.h"
 #include "cosmati/ops/operation.h"
 #include "nets/dcgan/architecture.h"
@@ -52,8 +52,9 @@ class Workbench {
     operation.run(arguments, workspace_.data(), stream_);
   }
   Stream stream() const { return stream_; }
-  // Whether the gradients of activations are epilogues of the operations before them. On the backend cpu they
-  // are separate: in place and in the cache, while oneDNN's convolutions take no such epilogue.
+  // Whether the gradients of activations are epilogues of the operations before them. Host backends compute
+  // them separately: that is cheap there, in place and in the cache, and oneDNN's convolutions have no such
+  // epilogue.
   bool fuses() const { return device_.backend == Backend::cuda || device_.backend == Backend::emulator; }
   Precision precision() const { return precision_; }
 

@@ -123,7 +123,7 @@ class ShapeSearch {
     int const outputs = shape.warps * shape.fragments * 16;
     for (Index of_row = 1; of_row <= parts(width, 8); ++of_row) {
       Index const across = parts(width, of_row);
-      if (across > outputs) continue;
+      if (across > outputs || (of_row > 1 && across == parts(width, of_row - 1))) continue;
       shape.across = to_int(across);
       shape.down = to_int(std::min<Index>(height, outputs / across));
       try_shape(shape);
@@ -132,6 +132,7 @@ class ShapeSearch {
 
   void try_shape(FpropSmallCShape shape) {
     constexpr int max_registers = 240;
+    if (patch_pixels(shape) > max_patch_pixels) return;
     int const loaded = shape.async ? 8 : shape.pixels() * shape.place * size_ / 4;
     int const registers = (32 + loaded + shape.fragments * (16 * shape.bands + 8) + 7) / 8 * 8;
     if (is_emulated_ && !shape.async && shape.pixels() > unfixed_fprop_pixels) return;
@@ -203,6 +204,14 @@ ConvolutionForm form_of(Problem const& problem) {
 }
 
 }  // namespace
+
+Index patch_pixels(FpropSmallCShape const& shape) {
+  auto const reach = [](FpropAxis const& axis, int outputs) {
+    return (outputs - 1) * Index{axis.stride} + axis.taps;
+  };
+  Index const rows = reach(shape.rows, shape.down), columns = reach(shape.columns, shape.across);
+  return std::min(rows, max_patch_pixels) * std::min(columns, max_patch_pixels);
+}
 
 FpropSmallCArguments small_c_window(Problem const& p, FpropSmallCShape const& shape) {
   FpropSmallCArguments window;

@@ -1,8 +1,8 @@
 // The filter gradient of a convolution of images with few channels (the first layer of a network) on tensor
 // cores: filters by taps and channels, with the outputs as depth. A block keeps the sums of its filters in
 // registers and iterates over tiles of outputs: dy, and the patch of x that the tile reads, are in shared
-// memory once, and every tap is a matrix of the patch at its own offset. The sum of dy, the bias gradient, is
-// one more column of ones. A second kernel adds the blocks' sums in a fixed order.
+// memory once, and every eight columns are a matrix of the patch at its own offset. The sum of dy, the bias
+// gradient, is one more column of ones. A second kernel adds the blocks' sums in a fixed order.
 #pragma once
 #include "cosmati/arch/convert.h"
 #include "cosmati/arch/matrix.h"

@@ -11,9 +11,11 @@ namespace cosmati::plan {
 inline bool is_wgrad_direct(ConvolutionRecipe const& recipe) {
   return std::holds_alternative<WgradDirectRecipe>(recipe.own);
 }
-// Whether the kernel also computes the bias gradient, which requires that db has the accumulator type.
+// Whether the kernel also computes the bias gradient, which requires that db has the accumulator type. On
+// tensor cores dy is a factor of a product, which tf32 would truncate.
 inline bool makes_bias_gradient(ConvolutionProblem const& problem, ConvolutionRecipe const& recipe) {
-  bool const can = is_wgrad_direct(recipe) || recipe.algorithm == ConvolutionAlgorithm::wgrad_small_c;
+  bool const can = is_wgrad_direct(recipe) || (recipe.algorithm == ConvolutionAlgorithm::wgrad_small_c &&
+                                               problem.y.type != DataType::tf32);
   return can && problem.db.present() && problem.db.type == recipe.product.sum;
 }
 

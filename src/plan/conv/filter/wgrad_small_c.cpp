@@ -12,7 +12,6 @@
 #include "src/plan/conv/filter/wgrad_direct.h"
 #include "src/plan/conv/fprop_small_c.h"
 #include "src/plan/conv/product_choice.h"
-#include "src/plan/emulated/contents.h"
 #include "src/plan/gemm/policies.h"
 
 namespace cosmati::plan {
@@ -55,7 +54,12 @@ std::string violation(Problem const& p, Device const& device) {
   for (TensorDescription const* tensor : {&p.x, &p.y})
     for (int d : {1, 2, 3})
       if (tensor->layout.stride[d] < 0 || tensor->layout.stride[d] * tensor->extent(d) > max_int / 4)
-        return fmt::format("{}: offsets within an image must fit in 31 bits", to_string(*tensor));
+        return fmt::format(
+            "{}: strides within an image must not be negative, and its offsets must fit in 29 bits",
+            to_string(*tensor));
+  constexpr Index rows_beyond = 1024;  // of tiles that end after dy
+  if (p.y.layout.stride[2] * (p.y.extent(2) + rows_beyond) > max_int)
+    return fmt::format("dy: rows {} elements apart; their offsets must fit in 31 bits", p.y.layout.stride[2]);
   if (p.w.layout.size() > max_int / 64 || p.y.extent(0) * p.y.extent(2) * p.y.extent(3) > max_int)
     return "too many elements of dw, or pixels of dy";
   return {};
@@ -103,7 +107,7 @@ class ShapeSearch {
     for (int const outputs : {64, 128, 256, 512})
       for (Index of_row = 1; of_row <= parts(width, 8); ++of_row) {
         Index const across = parts(width, of_row);
-        if (across > outputs) continue;
+        if (across > outputs || (of_row > 1 && across == parts(width, of_row - 1))) continue;
         shape.tile.across = to_int(across);
         shape.tile.down = to_int(std::min<Index>(height, outputs / across));
         try_shape(shape);
@@ -113,6 +117,7 @@ class ShapeSearch {
   void try_shape(WgradSmallCShape shape) {
     constexpr int max_registers = 240;
     FpropSmallCShape& tile = shape.tile;
+    if (patch_pixels(tile) > max_patch_pixels) return;
     int const sums = tile.fragments * (shape.tiles() + 1) * 4;
     int const registers =
         (48 + sums + tile.fragments * 4 + tile.pixels() * tile.place * size_ / 4 + 7) / 8 * 8;
@@ -129,7 +134,8 @@ class ShapeSearch {
     Index const resident = Index{tile.blocks} * (is_emulated_ ? 2 : gpu_.multiprocessors);
     plan.blocks = std::min(tiles, std::max<Index>(1, resident / (plan.bands * plan.tap_bands)));
     constexpr Index max_grid_y = 65535;
-    if (plan.bands > max_grid_y || plan.sums(shape.tiles()) * plan.blocks > max_int) return;
+    if (std::max(plan.bands, plan.tap_bands) > max_grid_y || plan.sums(shape.tiles()) * plan.blocks > max_int)
+      return;
     plan.seconds = predicted(plan, number(tiles));
     if (best_.refusal.empty() && plan.seconds >= best_.seconds) return;
     best_ = plan;
