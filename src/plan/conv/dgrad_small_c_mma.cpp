@@ -201,16 +201,13 @@ class ShapeSearch {
 // Returns the arguments without pointers.
 CellArguments arguments_of(Problem const& p, CellPlan const& plan, ConvolutionForm const& form) {
   CellArguments window;
-  auto const stride = [](TensorDescription const& tensor, int d) {
-    return tensor.extent(d) > 1 ? tensor.layout.stride[d] : 0;
-  };
   window.inputs = to_int(p.y.extent(1));
   window.chunks = plan.chunks;
-  window.image_stride = stride(p.y, 0);
-  window.image_row = to_int(stride(p.y, 2));
-  window.image_column = to_int(stride(p.y, 3));
-  window.filter_input = stride(p.w, 0), window.filter_output = stride(p.w, 1);
-  window.filter_row = stride(p.w, 2), window.filter_column = stride(p.w, 3);
+  window.image_stride = stride_of(p.y, 0);
+  window.image_row = to_int(stride_of(p.y, 2));
+  window.image_column = to_int(stride_of(p.y, 3));
+  window.filter_input = stride_of(p.w, 0), window.filter_output = stride_of(p.w, 1);
+  window.filter_row = stride_of(p.w, 2), window.filter_column = stride_of(p.w, 3);
   window.image_rows = to_int(p.y.extent(2)), window.image_columns = to_int(p.y.extent(3));
   window.height = to_int(p.x.extent(2)), window.width = to_int(p.x.extent(3));
   auto const number = [&](char letter) {

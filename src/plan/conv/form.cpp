@@ -20,10 +20,6 @@ struct Walk {
   IndexStride along(char letter) const { return letter < 'a' ? IndexStride{} : of[letter - 'a']; }
 };
 
-Index stride_of(TensorDescription const& tensor, int dimension) {
-  return tensor.extent(dimension) > 1 ? tensor.layout.stride[dimension] : 0;
-}
-
 // Positions of a window along one axis: position = window * stride + tap * dilation - pad.
 struct Axis {
   Index image, outputs, taps, stride, pad, dilation;
@@ -351,6 +347,10 @@ ConvolutionForm filter_form(ConvolutionProblem const& p) {
 }
 
 }  // namespace
+
+Index stride_of(TensorDescription const& tensor, int dimension) {
+  return tensor.extent(dimension) > 1 ? tensor.layout.stride[dimension] : 0;
+}
 
 Index ConvolutionForm::position(char letter, Index group, Index at_m, Index at_n) const {
   for (bool const in_m : {true, false}) {

@@ -78,10 +78,6 @@ std::string violation(Problem const& p, Device const& device) {
   return {};
 }
 
-Index stride_of(TensorDescription const& tensor, int d) {
-  return tensor.extent(d) > 1 ? tensor.layout.stride[d] : 0;
-}
-
 struct Tiles {
   Index down, across;  // of an image
 };

@@ -227,9 +227,9 @@ class ShapeSearch {
 GroupedArguments arguments_of(Problem const& p, GroupedPlan const& plan, ConvolutionForm const& form) {
   Roles const roles = roles_of(p);
   GroupedArguments window;
-  auto const stride = [&](int d) { return roles.image.extent(d) > 1 ? roles.image.layout.stride[d] : 0; };
-  window.image_stride = stride(0);
-  window.image_row = to_int(stride(2)), window.image_column = to_int(stride(3));
+  window.image_stride = stride_of(roles.image, 0);
+  window.image_row = to_int(stride_of(roles.image, 2)),
+  window.image_column = to_int(stride_of(roles.image, 3));
   window.images = to_int(roles.image.extent(0));
   window.image_rows = to_int(roles.image.extent(2)), window.image_columns = to_int(roles.image.extent(3));
   window.image_channels = to_int(roles.image.extent(1));

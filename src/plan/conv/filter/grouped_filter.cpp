@@ -141,12 +141,9 @@ class ShapeSearch {
 // Sets the parameters except pointers, destination and epilogue.
 template <class Parameters>
 void describe(Parameters& to, Problem const& p, GroupedFilterPlan const& plan, ConvolutionForm const& form) {
-  auto const stride = [](TensorDescription const& of, int d) {
-    return of.extent(d) > 1 ? of.layout.stride[d] : 0;
-  };
-  to.image_stride = stride(p.x, 0), to.gradient_image = stride(p.y, 0);
-  to.image_row = to_int(stride(p.x, 2)), to.image_column = to_int(stride(p.x, 3));
-  to.gradient_row = to_int(stride(p.y, 2)), to.gradient_column = to_int(stride(p.y, 3));
+  to.image_stride = stride_of(p.x, 0), to.gradient_image = stride_of(p.y, 0);
+  to.image_row = to_int(stride_of(p.x, 2)), to.image_column = to_int(stride_of(p.x, 3));
+  to.gradient_row = to_int(stride_of(p.y, 2)), to.gradient_column = to_int(stride_of(p.y, 3));
   to.images = to_int(p.x.extent(0));
   to.image_rows = to_int(p.x.extent(2)), to.image_columns = to_int(p.x.extent(3));
   to.outputs_down = to_int(p.y.extent(2)), to.outputs_across = to_int(p.y.extent(3));

@@ -213,9 +213,8 @@ program::Program wgrad_small_c_program(Plan<Problem> const& plan) {
       fixed ? destination_text(form) : host.destination};
   WgradSmallCArguments all;
   all.window = small_c_window(problem, planned.shape.tile);
-  auto const stride = [&](int d) { return problem.y.extent(d) > 1 ? problem.y.layout.stride[d] : 0; };
-  all.gradient_image = stride(0);
-  all.gradient_row = to_int(stride(2)), all.gradient_column = to_int(stride(3));
+  all.gradient_image = stride_of(problem.y, 0);
+  all.gradient_row = to_int(stride_of(problem.y, 2)), all.gradient_column = to_int(stride_of(problem.y, 3));
   all.blocks = to_int(planned.blocks), all.tap_bands = to_int(planned.tap_bands);
   all.tap_rows = to_int(problem.w.extent(2)), all.tap_columns = to_int(problem.w.extent(3));
   all.channel_number = to_int(tap_digit(form, 'c').number);

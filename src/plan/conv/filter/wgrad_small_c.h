@@ -13,7 +13,7 @@ struct WgradSmallCPlan {
   WgradSmallCShape shape;
   Index blocks = 0, bands = 1, tap_bands = 1;  // of the launch
   double seconds = 0;                          // predicted
-  // Of one block in all bands.
+  // The sums of one block in all bands.
   Index sums(int column_tiles) const { return bands * tap_bands * shape.filters() * (column_tiles + 1) * 8; }
 };
 // The shape that is predicted to be fastest.
