@@ -41,10 +41,11 @@ class TeamExecutor final : public Executor {
         if (first == (i == 0)) make(i);
       });
     for (Index const size : member(0).fused_sizes()) {
-      std::vector<FusedMember> fused;
+      std::vector<Delivery*> inboxes;
       Index const parameters = assignment.parameters.trainable().extent(0);
-      for (int i = 0; i < here_; ++i) fused.push_back(member(i).fused_training(size).member(parameters));
-      for (int i = 0; i < here_; ++i) member(i).fused_training(size).join(fused, i);
+      for (int i = 0; i < here_; ++i)
+        inboxes.push_back(member(i).fused_training(size).inbox(here_, parameters));
+      for (int i = 0; i < here_; ++i) member(i).fused_training(size).join(inboxes, i);
     }
     crew_.run([&](int i) { member(i).warm_up(); });
   }

@@ -75,24 +75,18 @@ FusedTraining::FusedTraining(FusedPlan const& plan) : plan_(plan) {
 
 FusedTraining::~FusedTraining() = default;
 
-FusedMember FusedTraining::member(Index parameters) {
-  constexpr Index unit = 64;
+Delivery* FusedTraining::inbox(int members, Index parameters) {
+  constexpr Index unit = 64, floats = sizeof(Delivery) / sizeof(float);
+  team_.members = members;
   team_.parameters = static_cast<int>(parameters);
   team_.pitch = static_cast<int>(parameters / unit * unit + unit);  // the loss follows the parameters
-  gradients_ = zeros(plan_.device, 2 * Index{team_.pitch});
-  arrivals_ = zeros(plan_.device, 1);
-  return {static_cast<float*>(gradients_.data()), static_cast<unsigned*>(arrivals_.data()), blocks_};
+  inbox_ = zeros(plan_.device, floats * 2 * members * team_.pitch);
+  return static_cast<Delivery*>(inbox_.data());
 }
 
-void FusedTraining::join(std::vector<FusedMember> const& members, int own) {
-  team_.members = static_cast<int>(members.size());
+void FusedTraining::join(std::vector<Delivery*> const& inboxes, int own) {
   team_.member = own;
-  team_.blocks = 0;
-  for (std::size_t i = 0; i < members.size(); ++i) {
-    team_.gradients[i] = members[i].gradients;
-    team_.arrivals[i] = members[i].arrivals;
-    team_.blocks += static_cast<unsigned>(members[i].blocks);
-  }
+  std::copy(inboxes.begin(), inboxes.end(), team_.inbox);
 }
 
 void FusedTraining::run(FusedTrainingArguments arguments, Stream stream) {

@@ -57,56 +57,6 @@ COSMATI_DEVICE void wait_for_grid(unsigned* counter, unsigned before) {
   block_barrier();
 }
 #endif
-// A barrier of the grids of several devices, which run at the same time and can access each other's memory.
-// Every block adds 1 to the counter of each member; a member waits until its own has reached `target`. Writes
-// before the arrival of any block are visible after the wait. If a member stays away for a minute, its device
-// has failed: the kernel ends with an error.
-#if defined(__CUDACC__)
-COSMATI_DEVICE void arrive_at_team(unsigned* const* counters, int members) {
-  block_barrier();
-  if (thread() < members)
-    asm volatile("red.release.sys.global.add.u32 [%0], 1;" ::"l"(counters[thread()]) : "memory");
-}
-COSMATI_DEVICE unsigned long long nanoseconds() {
-  unsigned long long now;
-  asm volatile("mov.u64 %0, %globaltimer;" : "=l"(now));
-  return now;
-}
-COSMATI_DEVICE void wait_for_team(unsigned const* counter, unsigned target) {
-  if (thread() == 0) {
-    constexpr unsigned long long patience = 60'000'000'000;
-    unsigned now;
-    unsigned long long const start = nanoseconds();
-    for (int poll = 1;; ++poll) {
-      asm volatile("ld.acquire.sys.global.u32 %0, [%1];" : "=r"(now) : "l"(counter) : "memory");
-      if (static_cast<int>(now - target) >= 0) break;
-      if (poll % 1024 == 0 && nanoseconds() - start > patience) asm volatile("trap;");
-    }
-  }
-  block_barrier();
-}
-#else
-COSMATI_DEVICE void arrive_at_team(unsigned* const* counters, int members) {
-  block_barrier();
-  if (thread() < members) __atomic_fetch_add(counters[thread()], 1u, __ATOMIC_RELEASE);
-}
-COSMATI_DEVICE void wait_for_team(unsigned const* counter, unsigned target) {
-  if (thread() == 0) {
-    struct Awaited {
-      unsigned const* counter;
-      unsigned target;
-    } awaited{counter, target};
-    emulator::wait_for_launch(
-        "the barrier of all devices",
-        [](void* context) {
-          Awaited const& it = *static_cast<Awaited*>(context);
-          return static_cast<int>(__atomic_load_n(it.counter, __ATOMIC_ACQUIRE) - it.target) >= 0;
-        },
-        &awaited);
-  }
-  block_barrier();
-}
-#endif
 COSMATI_DEVICE void grid_barrier(unsigned* counter) { wait_for_grid(counter, arrive_at_grid(counter)); }
 
 }  // namespace cosmati::arch

@@ -1,21 +1,26 @@
 // The parameters of the kernel that trains a fused network.
 #pragma once
 #include "cosmati/core/config.h"
+#include "cosmati/core/delivery.h"
 
 namespace cosmati {
 
-// Devices that train together, each on its part of every batch. `gradients` of a member: two rows of `pitch`
-// floats, used in alternate steps: the gradients of all parameters, then the member's part of the loss. Each
-// member's kernel writes its own and reads those of all members. `arrivals` of a member counts the blocks of
-// all members that have written the gradients of a step; both are zero before the first step.
+// Devices that train together, each on its part of every batch. Each sends the gradient of each parameter for
+// its part to all others. `inbox` of a member, zero before the first step: for steps of even and of odd
+// numbers, for each member, `pitch` deliveries: the gradients of all parameters, then the member's part of
+// the loss. Two are enough, since a member starts a step only after it has received all gradients of the one
+// before, which the others send when they have read those of the step before that.
 inline constexpr int max_fused_members = 8;
 struct FusedTeamArguments {
   int members = 1, member = 0;
   int parameters = 0, pitch = 0;
-  float* gradients[max_fused_members] = {};
-  unsigned* arrivals[max_fused_members] = {};
-  unsigned blocks = 0;  // of all members
-  unsigned step = 0;    // number of the launch's first step
+  Delivery* inbox[max_fused_members] = {};
+  unsigned step = 0;  // number of the launch's first step
+
+  // The delivery of element `element` by member `from` for step `number`, in its inbox.
+  COSMATI_CONSTEXPR Index at(int from, unsigned number, int element) const {
+    return (Index{static_cast<int>(number % 2)} * members + from) * pitch + element;
+  }
 };
 
 struct FusedTrainingArguments {

@@ -1,8 +1,8 @@
 // Trains a small network for many steps in one kernel. A block runs the forward and backward passes of its
 // images in shared memory. After a grid barrier, the blocks divide the parameters, add their gradients and
 // update them; a second barrier ends the step. Devices that train together each compute the gradients of
-// their images; after a barrier of all devices, each adds those of all and updates its own parameters. Images
-// are assigned to blocks by number and sums have a fixed order, so the same grid produces the same bits.
+// their images and send them to the others; each adds those of all and updates its own parameters. Images are
+// assigned to blocks by number and sums have a fixed order, so the same grid produces the same bits.
 #pragma once
 #include "cosmati/arch/grid_barrier.h"
 #include "cosmati/network/convolution_tile.h"
@@ -27,7 +27,7 @@ COSMATI_DEVICE FusedRow row_of_step(FusedTrainingArguments const& p, int step) {
   auto const* const numbers = reinterpret_cast<float const*>(row + p.numbers_at);
   return {reinterpret_cast<int const*>(row),
           reinterpret_cast<int const*>(row + p.labels_at),
-          {numbers[0], numbers[1], numbers[2]}};
+          {numbers[0], numbers[1], numbers[2], p.team.step + static_cast<unsigned>(step)}};
 }
 
 template <FusedNetwork network, int i, bool convolution>
@@ -170,8 +170,8 @@ struct FusedPass : FusedBlock<network> {
   }
 };
 
-// Stores this device's part of the mean of the batch's losses; called by one warp.
-COSMATI_DEVICE void mean_loss(FusedTrainingArguments const& p, float& to) {
+// Returns this device's part of the mean of the batch's losses; called by one warp.
+COSMATI_DEVICE float mean_loss(FusedTrainingArguments const& p) {
   int const lane = arch::thread() % 32;
   float sum = 0;
   COSMATI_NO_UNROLL
@@ -180,8 +180,7 @@ COSMATI_DEVICE void mean_loss(FusedTrainingArguments const& p, float& to) {
     for (int image = first; image < first + 8 * 32; image += 32)
       sum += image < p.size ? p.image_losses[image] : 0.0f;
   }
-  sum = sum_of_lanes<32>(sum);
-  if (lane == 0) to = sum / static_cast<float>(p.total);
+  return sum_of_lanes<32>(sum) / static_cast<float>(p.total);
 }
 
 // Grid: at most as many blocks as are resident at the same time; dynamic shared memory: FusedLayout::total.
@@ -202,24 +201,21 @@ fused_training_kernel(COSMATI_PARAMETER FusedTrainingArguments params) {
   for (int step = 0; step < params.steps; ++step) {
     pass.run(params, row);
     unsigned const before = arch::arrive_at_grid(params.counter);
-    FusedNumbers numbers = row.numbers;
+    FusedNumbers const numbers = row.numbers;
     if (step + 1 < params.steps) row = row_of_step(params, step + 1);
     if (has_images) pass.load_images(params, row, pass.first_image());
     arch::wait_for_grid(params.counter, before);
-    if constexpr (network.team) {
-      FusedTeamArguments const& team = params.team;
-      unsigned const number = team.step + static_cast<unsigned>(step);
-      numbers.row = static_cast<int>(number % 2) * team.pitch;
-      int const loss = numbers.row + team.parameters;
-      FusedUpdate<network>::run(params, numbers);
-      if (has_loss) mean_loss(params, team.gradients[team.member][loss]);
-      arch::arrive_at_team(team.arrivals, team.members);
-      FusedUpdate<network>::run_team(params, numbers, (number + 1) * team.blocks);
-      if (has_loss && arch::thread() % 32 == 0)
-        params.losses[step] = FusedUpdate<network>::sum_of_members(team, loss);
-    } else {
-      FusedUpdate<network>::run(params, numbers);
-      if (has_loss) mean_loss(params, params.losses[step]);
+    FusedUpdate<network>::run(params, numbers);
+    if (has_loss) {
+      float loss = mean_loss(params);
+      if (arch::thread() % 32 == 0) {
+        if constexpr (network.team) {
+          int const element = params.team.parameters;
+          send_to_team(params.team, numbers.step, element, loss);
+          loss = sum_of_team(params.team, numbers.step, element, loss);
+        }
+        params.losses[step] = loss;
+      }
     }
     arch::grid_barrier(params.counter);
   }

@@ -1,17 +1,40 @@
 // The gradients of the parameters of a fused network over a batch, each computed by sixteen lanes of the grid
 // in a fixed order, and the optimizer's step.
 #pragma once
-#include "cosmati/arch/grid_barrier.h"
+#include "cosmati/arch/delivery.h"
 #include "cosmati/network/arguments.h"
 #include "cosmati/network/block.h"
 
 namespace cosmati {
 
-// The numbers of a step: see OptimizerProblem::numbers. `row`: the team's row of gradients, in floats.
+// The optimizer's numbers for a step (see OptimizerProblem::numbers), and the step's number.
 struct FusedNumbers {
   float rate, correction1, correction2;
-  int row = 0;
+  unsigned step = 0;
 };
+
+// Sends this member's part of a sum to the other members.
+COSMATI_DEVICE void send_to_team(FusedTeamArguments const& team, unsigned step, int element, float part) {
+  COSMATI_NO_UNROLL
+  for (int m = 0; m < team.members; ++m)
+    if (m != team.member)
+      arch::deliver(team.inbox[m] + team.at(team.member, step, element), {part, step + 1});
+}
+// Returns the sum of all members' parts, in their order.
+COSMATI_DEVICE float sum_of_team(FusedTeamArguments const& team, unsigned step, int element, float own) {
+  Delivery const* const inbox = team.inbox[team.member];
+  Delivery found[max_fused_members] = {};
+  COSMATI_UNROLL
+  for (int m = 0; m < max_fused_members; ++m)  // all loads in flight
+    if (m < team.members) found[m] = arch::look(inbox + team.at(m, step, element));
+  float sum = 0;
+  COSMATI_UNROLL
+  for (int m = 0; m < max_fused_members; ++m) {
+    if (m >= team.members) continue;
+    sum += m == team.member ? own : arch::take(inbox + team.at(m, step, element), found[m], step + 1);
+  }
+  return sum;
+}
 
 // A parameter and its optimizer's state, loaded before its gradient is known.
 template <FusedNetwork network>
@@ -24,8 +47,14 @@ struct FusedParameter {
     value = p.values[e], velocity = p.velocity[e];
     if constexpr (network.adam) second = p.second[e];
   }
+  // In a team, before update(): sends the gradient for this device's images.
+  COSMATI_DEVICE void send(FusedTrainingArguments const& p, FusedNumbers const& now, float gradient) const {
+    if constexpr (network.team)
+      if (e >= 0) send_to_team(p.team, now.step, e, gradient);
+  }
   COSMATI_DEVICE void update(FusedTrainingArguments const& p, FusedNumbers const& now, float gradient) {
     if (e < 0) return;
+    if constexpr (network.team) gradient = sum_of_team(p.team, now.step, e, gradient);
     float const g = gradient + p.weight_decay * value;
     if constexpr (network.adam) {
       velocity = p.beta1 * velocity + p.rest1 * g;
@@ -41,27 +70,9 @@ struct FusedParameter {
   }
 };
 
-// The gradient of a parameter for the other members of a team.
-struct FusedGradient {
-  int e;  // negative: none
-  COSMATI_DEVICE FusedGradient(FusedTrainingArguments const&, int element) : e(element) {}
-  COSMATI_DEVICE void update(FusedTrainingArguments const& p, FusedNumbers const& now, float gradient) const {
-    if (e >= 0) p.team.gradients[p.team.member][now.row + e] = gradient;
-  }
-};
-
-template <bool team, FusedNetwork network>
-struct GradientUse {
-  using type = FusedParameter<network>;
-};
-template <FusedNetwork network>
-struct GradientUse<true, network> {
-  using type = FusedGradient;
-};
-
 template <FusedNetwork network>
 struct FusedUpdate {
-  using Parameter = typename GradientUse<network.team, network>::type;
+  using Parameter = FusedParameter<network>;
   static constexpr FusedLayout at = layout_of(network);
   static constexpr int groups = 32 / fused_lanes;  // per warp
   static constexpr int tile_inputs = 8;            // per tile
@@ -80,7 +91,8 @@ struct FusedUpdate {
     return pairs;
   }
 
-  // Computes the gradient of each parameter, and updates it or, in a team, stores the gradient.
+  // Computes the gradient of each parameter and updates it. In a team, a warp waits for the others' gradients
+  // of its parameters. All members' warps visit pairs in ascending order, so that no two wait for each other.
   COSMATI_DEVICE static void run(FusedTrainingArguments const& p, FusedNumbers const& now) {
     constexpr int warps = network.threads / 32, all = end_of_pairs(network.layers - 1);
     COSMATI_NO_UNROLL
@@ -92,30 +104,6 @@ struct FusedUpdate {
       else
         update_layer<0>(p, now, pair, group, lane);
     }
-  }
-
-  // Returns the sum of an element of the members' rows, in their order.
-  COSMATI_DEVICE static float sum_of_members(FusedTeamArguments const& team, int element) {
-    float part[max_fused_members] = {}, sum = 0;
-    COSMATI_UNROLL
-    for (int m = 0; m < max_fused_members; ++m)  // all loads in flight
-      if (m < team.members) part[m] = team.gradients[m][element];
-    COSMATI_UNROLL
-    for (int m = 0; m < max_fused_members; ++m) sum += part[m];
-    return sum;
-  }
-  // Updates the parameters by the members' gradients, which exist after the barrier of all devices. A
-  // thread's first parameter is loaded before.
-  COSMATI_DEVICE static void run_team(FusedTrainingArguments const& p, FusedNumbers const& now,
-                                      unsigned target) {
-    int e = arch::block_x() * network.threads + arch::thread();
-    FusedParameter<network> first(p, e < p.team.parameters ? e : -1);
-    arch::wait_for_team(p.team.arrivals[p.team.member], target);
-    if (e >= p.team.parameters) return;
-    first.update(p, now, sum_of_members(p.team, now.row + e));
-    COSMATI_NO_UNROLL
-    for (e += arch::grid_x() * network.threads; e < p.team.parameters; e += arch::grid_x() * network.threads)
-      FusedParameter<network>(p, e).update(p, now, sum_of_members(p.team, now.row + e));
   }
 
  private:
@@ -159,6 +147,7 @@ struct FusedUpdate {
       }
     }
     distribute_sums<fused_lanes>(sum, lane);
+    parameter.send(p, now, sum[0]);
     parameter.update(p, now, sum[0]);
   }
   // Returns the parameter whose gradient is element e of the convolutions' sums; -1: none.
@@ -228,6 +217,8 @@ struct FusedUpdate {
       }
     }
     distribute_sums<fused_lanes>(sum, lane);
+    first.send(p, now, sum[0]);
+    second.send(p, now, sum[1]);
     first.update(p, now, sum[0]);
     second.update(p, now, sum[1]);
   }

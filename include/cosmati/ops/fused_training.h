@@ -28,13 +28,6 @@ struct FusedPlan {
 FusedPlan plan_fused(FusedNetwork const& layers, Index batch, OptimizerProblem const& optimizer,
                      Device const& device, bool team = false);
 
-// What the other members of a team need to know of a member: its memory, and the blocks of its grid.
-struct FusedMember {
-  float* gradients = nullptr;
-  unsigned* arrivals = nullptr;
-  int blocks = 0;
-};
-
 // Returns whether these devices can be a team: at most max_fused_members different ones of this process that
 // can access each other's memory, which is enabled.
 bool can_train_together(std::vector<Device> const& devices);
@@ -46,11 +39,11 @@ class FusedTraining {
   // Compiles the kernel, or finds it in the cache. Throws Error(bad_request) if the plan is a refusal.
   explicit FusedTraining(FusedPlan const& plan);
   ~FusedTraining();
-  // For a team: allocates the memory for the gradients of so many parameters. Then each member joins with the
-  // members in their order, before it runs. All members run the same numbers of steps at the same time, in
-  // separate threads.
-  FusedMember member(Index parameters);
-  void join(std::vector<FusedMember> const& members, int own);
+  // For a team of `members`: allocates the memory for their gradients of so many parameters, and returns it.
+  // Then each member joins with the memory of all in their order, before it runs. All members run the same
+  // numbers of steps at the same time, in separate threads.
+  Delivery* inbox(int members, Index parameters);
+  void join(std::vector<Delivery*> const& inboxes, int own);
   // Enqueues arguments.steps steps. The caller sets the members up to `losses`, except `size`.
   void run(FusedTrainingArguments arguments, Stream stream = nullptr);
 
@@ -59,7 +52,7 @@ class FusedTraining {
   FusedPlan plan_;
   std::unique_ptr<Launch> launch_;
   int blocks_ = 0;
-  DeviceMemory saved_, sums_, image_losses_, counter_, gradients_, arrivals_;
+  DeviceMemory saved_, sums_, image_losses_, counter_, inbox_;
   FusedTeamArguments team_;
 };
 
