@@ -68,6 +68,9 @@ def commands(a, places, on_gpus, folder):
         dcgan = ["train", "dcgan", *train, "--steps", 300, "--report", 100, "--type", "tf32"]
         yield "train dcgan", "weak", 256, [*dcgan, "--batch", 256 * places]
         yield "train dcgan", "strong", 256, [*dcgan, "--batch", 256]
+        for data_type in ("tf32", "bf16"):  # as data-parallel training in PyTorch
+            yield (f"train dcgan {data_type}, statistics per GPU", "weak", 256,
+                   [*dcgan[:-1], data_type, "--batch", 256 * places, "--statistics", "device"])
         for where in ("device", "host"):
             yield f"generate dcgan f32, {where}", "strong", 400000, [*generate, "--count", 400000, "--measure", where]
         for count in COUNTS:

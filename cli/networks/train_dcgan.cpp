@@ -14,6 +14,7 @@
 #include "cli/networks/train_team.h"
 #include "cli/output/record.h"
 #include "cli/output/table.h"
+#include "cli/output/text.h"
 #include "nets/dcgan/picture.h"
 #include "nets/dcgan/training/training.h"
 
@@ -50,6 +51,9 @@ dcgan::Settings settings_of(TrainDcganRequest const& request) {
     settings.compute = DataType::tf32;
   else if (!request.common.types.compute.empty())
     refuse("--compute " + request.common.types.compute + " is invalid; valid values: tf32");
+  if (!request.statistics.empty())
+    settings.statistics =
+        dcgan::parse_statistics(one_of(request.statistics, {"batch", "device"}, "--statistics"));
   return settings;
 }
 
@@ -102,11 +106,11 @@ void check_request(TrainDcganRequest const& request) {
   if (request.data.empty())
     refuse(
         "missing required option --data PATH (a folder with the IDX files of MNIST or Fashion-MNIST, or with PNGs)");
-  if (!request.resume.empty() &&
-      (request.batch != not_given || request.width != not_given || request.learning_rate != no_number ||
-       !request.common.types.all.empty() || !request.common.types.compute.empty()))
+  if (!request.resume.empty() && (request.batch != not_given || request.width != not_given ||
+                                  request.learning_rate != no_number || !request.common.types.all.empty() ||
+                                  !request.common.types.compute.empty() || !request.statistics.empty()))
     refuse("--resume continues with the settings of " + request.resume +
-           "; remove --batch, --width, --learning-rate, --type and --compute");
+           "; remove --batch, --width, --learning-rate, --type, --compute and --statistics");
   if (request.steps != not_given) check_range("--steps", request.steps, 1, max_steps);
   check_range("--report", request.report, 1, max_steps);
   if (request.sample_every != not_given) {

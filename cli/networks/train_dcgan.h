@@ -9,7 +9,7 @@ namespace cosmati::cli {
 
 // Empty strings mean not given.
 struct TrainDcganRequest {
-  std::string data, save, resume, samples, generator;
+  std::string data, save, resume, samples, generator, statistics;
   long long steps = not_given, batch = not_given, width = not_given, report = 100, gpus = 0;
   long long sample_every = not_given;  // default: after 1, 2, 4, 8, ... steps and after each epoch
   double learning_rate = no_number;

@@ -76,7 +76,10 @@ void add_dcgan(CLI::App& train) {
       .integer("--width", request->width,
                "channels before the last layer, an eighth of those after the projection (default: 64)")
       .number("--learning-rate", request->learning_rate,
-              "learning rate of Adam, for both networks (default: 0.0002)");
+              "learning rate of Adam, for both networks (default: 0.0002)")
+      .text("--statistics", request->statistics, "batch|device",
+            "what devices that share a batch normalize by: means and variances of the whole batch, as one "
+            "device does, or of each device's part, which is faster (default: batch)");
   add_shared_options(options, request->common, "train dcgan");
   dcgan.callback([request] {
     use_cache_of(request->common);

@@ -35,13 +35,14 @@ Replica::Replica(Settings const& settings, Pictures const& pictures, Device cons
   for (Network* network : {&generator_values, &discriminator_values}) {
     network->sums = membership.sums;
     network->share = static_cast<double>(batch) / static_cast<double>(s.batch);
+    network->statistics_of = s.statistics;
   }
   generator_ = std::make_unique<GeneratorTraining>(generator_values, s.architecture, batch, device_,
                                                    precision, true, queue_);
   discriminator_ = std::make_unique<Discriminator>(discriminator_values, s.architecture, batch, device_,
                                                    precision, queue_);
-  // Sums over devices keep their order only on one queue, and host backends have only one.
-  if (static_cast<Stream>(queue_) != nullptr && membership.sums == nullptr)
+  // Host backends have only one queue, and sums over devices keep their order only on one.
+  if (static_cast<Stream>(queue_) != nullptr && !discriminator_values.shares_statistics())
     beside_ = std::make_unique<Discriminator>(discriminator_values, s.architecture, batch, device_, precision,
                                               branch_.side());
   bench_ = std::make_unique<Workbench>(device_, precision, queue_);

@@ -25,6 +25,7 @@ struct Settings {
   double beta2 = 0.999;
   unsigned long long seed = 1;
   DataType compute = DataType::f32;  // see Precision
+  StatisticsOf statistics = StatisticsOf::batch;
 };
 
 // If there are several replicas, all of them call the computing functions together, each on its own thread.

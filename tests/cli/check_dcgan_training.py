@@ -94,6 +94,7 @@ def check_refusals(data, base, whole, parts):
     refused(*base[:4], "--type", "f16", "--batch", 4, "--width", 1, saying="f32, tf32 or bf16")
     refused(*base[:4], "--batch", 601, "--width", 1, saying="holds 600 pictures")
     refused(*base, "--resume", parts, saying="--resume")
+    refused(*base, "--statistics", "share", saying="--statistics")
     refused(*base, "--sample-every", 3, saying="--samples FILE.png")
     refused(*base, "--samples", program.file("s.png"), "--sample-every", 0, saying="--sample-every 0 is out of range")
     for option in ("--steps", "--batch", "--width", "--learning-rate"):

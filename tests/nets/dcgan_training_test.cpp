@@ -270,6 +270,48 @@ TEST(DcganTraining, ResumesToTheSameBits) {
   }
 }
 
+// Statistics of each device's share: the first normalization has the same inputs as with those of the batch,
+// so the shares' means have the batch's as their mean, and the shares' variances are smaller on average.
+TEST(DcganTraining, DevicesMayHaveStatisticsOfTheirOwn) {
+  Folder const folder;
+  Pictures const pictures = discs(9, tiny.image_size());
+  Device const device = this_device(Backend::cpu, 1);
+  struct Outcome {
+    std::vector<float> running;  // the generator's statistics
+    std::string checkpoint;
+  };
+  auto const train = [&](StatisticsOf statistics, nets::Team const& team, long long first, long long steps) {
+    Settings settings = tiny_settings(first);
+    settings.statistics = statistics;
+    Training training(settings, pictures, team);
+    training.run({});
+    training.save(folder.file("checkpoint"));
+    if (steps > first) {
+      Training resumed(folder.file("checkpoint"), steps, pictures, team);
+      EXPECT_EQ(resumed.settings().statistics, statistics);
+      resumed.run({});
+      resumed.save(folder.file("checkpoint"));
+    }
+    return Outcome{download(training.generator_network().running), contents(folder.file("checkpoint"))};
+  };
+  nets::Team const alone(device), three({device, device, device}, nullptr);
+  EXPECT_EQ(train(StatisticsOf::batch, alone, 1, 1).running,
+            train(StatisticsOf::device, alone, 1, 1).running);
+  auto const of_batch = train(StatisticsOf::batch, three, 1, 1).running;
+  auto const of_devices = train(StatisticsOf::device, three, 1, 1).running;
+  Training any(tiny_settings(1), pictures, alone);
+  Variables const& layout = any.generator_network().statistics;
+  Index const channels = tiny.channel(0);
+  for (Index c = 0; c < channels; ++c) {
+    auto const mean = static_cast<std::size_t>(layout[0].offset + c),
+               variance = static_cast<std::size_t>(layout[1].offset + c);
+    EXPECT_NEAR(of_devices[mean], of_batch[mean], 1e-6);
+    EXPECT_LT(of_devices[variance], of_batch[variance]);
+  }
+  EXPECT_EQ(train(StatisticsOf::device, three, 5, 5).checkpoint,
+            train(StatisticsOf::device, three, 2, 5).checkpoint);
+}
+
 // The steps of the second block, whose pictures and latent vectors are prepared during the first block,
 // against the same steps without preparation.
 TEST(DcganTraining, ABlockDrawnAheadIsThatOfItsSteps) {

@@ -139,7 +139,10 @@ void GeneratorTraining::backward(void const* z, void const* dimages) {
 }
 
 void GeneratorTraining::follow_statistics() {
-  bench_.run(follow_, {.a = network_.running.data(), .b = batch_.data(), .y = network_.running.data()});
+  auto* const running = static_cast<float*>(network_.running.data());
+  bench_.run(follow_, {.a = running, .b = batch_.data(), .y = running});
+  if (network_.sums != nullptr && !network_.shares_statistics())
+    network_.sums->sum(running, network_.running.bytes() / sizeof(float), network_.share, bench_.stream());
 }
 
 }  // namespace cosmati::dcgan

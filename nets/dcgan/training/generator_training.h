@@ -27,7 +27,8 @@ class GeneratorTraining {
   DeviceMemory const& image_memory() const { return output_; }
   // Computes the gradients of the variables, in network.gradient[0], from the gradient of the images.
   void backward(void const* z, void const* dimages);
-  // network.running = 0.9 running + 0.1 batch
+  // network.running = 0.9 running + 0.1 batch; if devices have statistics of their own, the mean over
+  // devices.
   void follow_statistics();
 
  private:

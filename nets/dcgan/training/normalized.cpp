@@ -19,7 +19,7 @@ void Normalized::prepare(Workbench& bench, Network const& network, TensorDescrip
                          TensorDescription const& y, bool training, DeviceMemory const& batch) {
   training_ = training;
   batch_ = &batch;
-  shared_ = training && network.sums != nullptr;
+  shared_ = training && network.shares_statistics();
   BatchNormProblem problem;
   problem.mode = training ? BatchNormMode::training : BatchNormMode::inference;
   problem.x = x;

@@ -9,9 +9,9 @@
 
 namespace cosmati::dcgan {
 
-// y = f(batch_norm(x)); f: relu if `slope` is 0, otherwise leaky_relu. If devices share each batch, means and
-// variances are those of the whole batch, and so is the gradient: the moments of all devices are added within
-// forward(), the gradients of beta and gamma within backward().
+// y = f(batch_norm(x)); f: relu if `slope` is 0, otherwise leaky_relu. If devices share each batch and its
+// statistics, means and variances are those of the whole batch, and so is the gradient: the moments of all
+// devices are added within forward(), the gradients of beta and gamma within backward().
 class Normalized {
  public:
   // Adds `name`_beta and `name`_gamma to the variables, and `name`_mean and `name`_var to the statistics.

@@ -43,8 +43,8 @@ struct Callbacks {
 //
 // All random numbers follow from the seed and the number of the step: with the same devices and type, the
 // same seed gives bit-identical results, with or without a checkpoint in between. Devices that share each
-// batch, including the statistics of batch normalization, learn the same as a single one, except for
-// rounding; one process saves the checkpoint.
+// batch, including the statistics of batch normalization (StatisticsOf::batch), learn the same as a single
+// one, except for rounding; one process saves the checkpoint.
 class Training {
  public:
   // `pictures` must outlive the training. Throws Error(bad_request) if they are fewer than a batch, or a

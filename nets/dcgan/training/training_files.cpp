@@ -93,6 +93,7 @@ std::map<std::string, std::string> Training::metadata() const {
                                                {"beta2", nets::exact(s.beta2)},
                                                {"seed", std::to_string(s.seed)},
                                                {"type", name_of(s.compute)},
+                                               {"statistics", name_of(s.statistics)},
                                                {"step", std::to_string(step_)},
                                                {"pictures", std::to_string(pictures_.count)},
                                                {"data", pictures_.source}};
@@ -163,6 +164,8 @@ Training::Training(std::string const& checkpoint, long long steps, Pictures cons
   s.seed = static_cast<unsigned long long>(integer("seed", 0, 1LL << 62));
   auto const type = entries.find("type");
   s.compute = parse_data_type(type == entries.end() ? "" : type->second);
+  if (auto const scope = entries.find("statistics"); scope != entries.end())
+    s.statistics = parse_statistics(scope->second);
   step_ = integer("step", 0, largest);
   if (integer("pictures", 1, largest) != pictures.count)
     throw Error(ErrorCode::bad_file, checkpoint + ": was trained on " + entries.at("pictures") +

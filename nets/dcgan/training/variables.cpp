@@ -3,6 +3,14 @@
 
 namespace cosmati::dcgan {
 
+char const* name_of(StatisticsOf scope) { return scope == StatisticsOf::batch ? "batch" : "device"; }
+
+StatisticsOf parse_statistics(std::string const& name) {
+  for (StatisticsOf const scope : {StatisticsOf::batch, StatisticsOf::device})
+    if (name == name_of(scope)) return scope;
+  throw Error(ErrorCode::bad_request, "statistics '" + name + "' are unknown; valid values: batch, device");
+}
+
 int Variables::add(std::string name, Shape shape) {
   for (std::size_t i = 0; i < list_.size(); ++i)
     if (list_[i].name == name) return static_cast<int>(i);

@@ -41,11 +41,20 @@ class Variables {
   Index elements_ = 0;
 };
 
+// What batch normalization takes its statistics from, if devices share each batch: the whole batch, so that
+// the devices learn what one learns, or each device's share of it, as data-parallel training does elsewhere:
+// faster, since a device waits for the others only at the end of a pass.
+enum class StatisticsOf { batch, device };
+char const* name_of(StatisticsOf scope);
+StatisticsOf parse_statistics(std::string const& name);  // throws Error(bad_request)
+
 struct Network {
-  // If devices share each batch: their sums, and this device's share. The statistics are then those of the
-  // whole batch, and the gradients, of the mean over the whole batch, are parts of a sum.
+  // If devices share each batch: their sums, and this device's share. The gradients, of the mean over the
+  // whole batch, are then parts of a sum.
   parallel::AllReduce* sums = nullptr;
   double share = 1;
+  StatisticsOf statistics_of = StatisticsOf::batch;
+  bool shares_statistics() const { return sums != nullptr && statistics_of == StatisticsOf::batch; }
 
   Variables variables;         // trained
   Variables statistics;        // means and variances of batch normalization
