@@ -7,7 +7,7 @@
 
 namespace cosmati::nets {
 
-// stylized pictures of the characters, so that similar characters have similar codes).
+// Labeled images: u8 (count, height, width), light on dark.
 struct Dataset {
   Tensor images;
   std::vector<int> labels;

@@ -349,7 +349,7 @@ DeviceExecutor::Scoring& DeviceExecutor::scoring(Dataset const& data, Index firs
   Scoring& known = scoring_[{&data, first, count}];
   if (known.batch) return known;
   Device const& device = assignment_.device;
-  Index const size = std::min<Index>(count, 1000), batches = (count + size - 1) / size;
+  Index const size = std::min<Index>(count, 5000), batches = (count + size - 1) / size;
   known.batch = std::make_unique<Batch>(assignment_, false, resident(data), size);
   std::vector<int> order(static_cast<std::size_t>(batches * size));
   for (std::size_t i = 0; i < order.size(); ++i)

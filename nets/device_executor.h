@@ -49,6 +49,7 @@ class DeviceExecutor final : public Executor {
 
   void begin(Epoch epoch) override;
   void prepare_epoch(Epoch const& epoch) override;
+  void prepare_scores(Dataset const& data) override { scoring(data, 0, data.count()); }
   Index advance() override;
   double loss_sum() override;
   void fetch_parameters() override;

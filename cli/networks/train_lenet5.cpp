@@ -204,17 +204,21 @@ bool train_lenet5(TrainRequest const& request, std::atomic<bool> const& interrup
     check_files({{continues ? "--resume" : "--save", save, "--resume"}, {"--picture", request.picture}},
                 inputs);
   }
+  // The data are read while the driver starts and opens the devices.
+  auto const read = [&request](nets::Split split) {
+    return std::async(std::launch::async, [&request, split] {
+      return nets::read_dataset(request.data, split, lenet5::class_count, lenet5::image_size);
+    });
+  };
+  auto reading = read(nets::Split::train), reading_test = read(nets::Split::test);
   nets::Team team = team_of(request.common, request.gpus, group);
   team.one_kernel = !request.layered;
   bool const shared = team.size() > 1;
-  // The driver opens a device while the data are read. A failure will recur where the device is used.
+  // A failure to open a device will recur where the device is used.
   std::vector<std::future<DeviceMemory>> opened;
   for (Device const& device : team.devices)
     opened.push_back(std::async(std::launch::async, [&device] { return DeviceMemory(device, 1); }));
-  auto const train =
-      nets::read_dataset(request.data, nets::Split::train, lenet5::class_count, lenet5::image_size);
-  auto const test =
-      nets::read_dataset(request.data, nets::Split::test, lenet5::class_count, lenet5::image_size);
+  auto const train = reading.get(), test = reading_test.get();
   auto const training = make_training(request, train, test, team);
   auto const& h = training->hyperparameters();
   if (speaks) warn_of_tf32(h.factors, team);
@@ -229,6 +233,7 @@ bool train_lenet5(TrainRequest const& request, std::atomic<bool> const& interrup
   int const first_epoch = training->epochs_done();
   auto const start = Clock::now();
   auto saved = start;
+  int saved_epoch = -1;  // the complete epochs of the file, once a complete one was saved
   lenet5::Callbacks callbacks;
   callbacks.stop = &interrupted;
   callbacks.progress_seconds = 0.1;
@@ -246,11 +251,12 @@ bool train_lenet5(TrainRequest const& request, std::atomic<bool> const& interrup
     double const elapsed = std::chrono::duration<double>(Clock::now() - start).count();
     print_epoch(report, h.epochs, elapsed / (report.epoch - first_epoch) * (h.epochs - report.epoch), json);
     training->save(save);
+    saved_epoch = report.epoch;
   };
   bool const done = run_or_tell(team, continuation(request, save), [&] { return training->run(callbacks); });
   if (speaks) {
     Bar::clear();
-    training->save(save);
+    if (!done || saved_epoch != training->epochs_done()) training->save(save);
   }
   if (!done && speaks)
     print_failure(fmt::format("interrupted in epoch {} after {} images; {}", training->epochs_done() + 1,

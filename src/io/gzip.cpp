@@ -51,6 +51,11 @@ std::size_t ByteReader::read(std::span<std::byte> to) {
   return count;
 }
 
+std::size_t ByteReader::most() const {
+  constexpr std::size_t largest_ratio = 1032;  // of deflate: 258 bytes for two bits
+  return inflater_ ? largest_ratio * input_.size() : input_.size();
+}
+
 std::size_t ByteReader::inflate_into(std::span<std::byte> to) {
   z_stream& stream = inflater_->stream;
   std::size_t done = 0;
