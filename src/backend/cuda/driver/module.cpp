@@ -2,6 +2,7 @@
 #include "src/backend/cuda/driver/module.h"
 
 #include <cstdint>
+#include <mutex>
 
 #include "cosmati/ops/error.h"
 
@@ -84,7 +85,11 @@ void Function::allow_shared_bytes(int bytes) {
                                             " bytes of dynamic shared memory; device " +
                                             std::to_string(ordinal_) + " has " + std::to_string(left) +
                                             " left per block");
-  driver().cuFuncSetAttribute(handle_, FunctionAttribute::dynamic_shared_bytes, bytes);
+  // Operations with the same kernel share it (kernels.cpp); another one may need more.
+  static std::mutex one_at_a_time;
+  std::lock_guard const lock(one_at_a_time);
+  if (attribute(FunctionAttribute::dynamic_shared_bytes) < bytes)
+    driver().cuFuncSetAttribute(handle_, FunctionAttribute::dynamic_shared_bytes, bytes);
 }
 
 int Function::blocks_per_multiprocessor(int threads, int shared_bytes) const {

@@ -45,12 +45,32 @@ class Function {
 
  private:
   friend class Module;
+  friend class FunctionReference;
   int attribute(FunctionAttribute which) const;
 
   std::shared_ptr<void> module_;  // keeps it loaded
   int ordinal_ = 0;
   CUfunc_st* handle_ = nullptr;
   std::string name_;
+};
+
+// A function that does not keep its module loaded.
+class FunctionReference {
+ public:
+  explicit FunctionReference(Function const& function) : module_(function.module_), function_(function) {
+    function_.module_.reset();
+  }
+  bool expired() const { return module_.expired(); }
+  // Empty if the module has been unloaded.
+  std::optional<Function> get() const {
+    std::optional<Function> function = function_;
+    function->module_ = module_.lock();
+    return function->module_ ? function : std::nullopt;
+  }
+
+ private:
+  std::weak_ptr<void> module_;
+  Function function_;
 };
 
 class Module {
