@@ -231,7 +231,7 @@ void DeviceExecutor::prepare_epoch(Epoch const& epoch) {
 }
 
 void DeviceExecutor::fill_rows(Epoch const& epoch, HostMemory& rows) {
-  auto const count = static_cast<Index>(epoch.order.size());
+  auto const count = static_cast<Index>(epoch.order->size());
   std::byte* row = rows.as<std::byte>();
   for (std::size_t step = 0; step < epoch.rates.size(); ++step, row += row_bytes_) {
     Index const first = epoch.first + static_cast<Index>(step) * assignment_.batch;
@@ -239,7 +239,7 @@ void DeviceExecutor::fill_rows(Epoch const& epoch, HostMemory& rows) {
     int* const order = reinterpret_cast<int*>(row);
     int* const labels = reinterpret_cast<int*>(row + batch_bytes_);
     for (Index i = mine.first; i < mine.second; ++i) {
-      Index const image = epoch.order[static_cast<std::size_t>(first + i)];
+      Index const image = (*epoch.order)[static_cast<std::size_t>(first + i)];
       order[i - mine.first] = static_cast<int>(image);
       labels[i - mine.first] = assignment_.data->labels[static_cast<std::size_t>(image)];
     }
@@ -252,7 +252,7 @@ void DeviceExecutor::fill_rows(Epoch const& epoch, HostMemory& rows) {
 }
 
 Index DeviceExecutor::advance() {
-  Index const left = static_cast<Index>(epoch_.order.size()) - next_;
+  Index const left = static_cast<Index>(epoch_.order->size()) - next_;
   if (left == 0) return 0;
   fingerprint_.reset();
   Index const size = std::min(assignment_.batch, left);
@@ -273,7 +273,7 @@ Index DeviceExecutor::advance() {
 
 double DeviceExecutor::loss_sum() {
   queue_.wait();
-  auto const count = static_cast<Index>(epoch_.order.size());
+  auto const count = static_cast<Index>(epoch_.order->size());
   for (; read_ < enqueued_; ++read_) {
     Index const size = std::min(assignment_.batch, count - epoch_.first);
     epoch_.loss_sum += static_cast<double>(host_losses_.as<float>()[read_]) * static_cast<double>(size);

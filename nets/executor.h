@@ -45,11 +45,11 @@ struct Assignment {
 
 // The remaining part of an epoch.
 struct Epoch {
-  std::vector<Index> order;   // of all its images
-  Index first = 0;            // images already used
-  double loss_sum = 0;        // over these images
-  std::vector<double> rates;  // of each remaining step
-  long long steps_done = 0;   // since the beginning of the training
+  std::shared_ptr<std::vector<Index> const> order;  // of all its images; the members of a team share it
+  Index first = 0;                                  // images already used
+  double loss_sum = 0;                              // over these images
+  std::vector<double> rates;                        // of each remaining step
+  long long steps_done = 0;                         // since the beginning of the training
 };
 
 class Executor {

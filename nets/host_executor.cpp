@@ -33,7 +33,7 @@ class HostExecutor final : public Executor {
   }
 
   Index advance() override {
-    Index const left = static_cast<Index>(epoch_.order.size()) - epoch_.first;
+    Index const left = static_cast<Index>(epoch_.order->size()) - epoch_.first;
     if (left == 0) return 0;
     Index const count = std::min(assignment_.batch, left);
     double const loss = loss_and_gradients(epoch_.first, count);
@@ -73,12 +73,12 @@ class HostExecutor final : public Executor {
   double loss_and_gradients(Index begin, Index count) {
     parallel::ProcessGroup* const group = assignment_.group;
     Dataset const& data = *assignment_.data;
-    if (group == nullptr) return replicas_.loss_and_gradients(data, epoch_.order, begin, count);
+    if (group == nullptr) return replicas_.loss_and_gradients(data, *epoch_.order, begin, count);
     auto const [first, last] = cpu::share(count, group->rank(), group->size());
     auto const elements = static_cast<std::size_t>(assignment_.parameters.trainable().extent(0));
     float* const gradients = replicas_.gradients();
     double loss = 0;
-    if (last > first) loss = replicas_.loss_and_gradients(data, epoch_.order, begin + first, last - first);
+    if (last > first) loss = replicas_.loss_and_gradients(data, *epoch_.order, begin + first, last - first);
     double const weight = static_cast<double>(last - first) / static_cast<double>(count);
     for (std::size_t i = 0; i < elements; ++i)
       gradients[i] = last > first ? gradients[i] * static_cast<float>(weight) : 0;

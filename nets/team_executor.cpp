@@ -51,12 +51,12 @@ class TeamExecutor final : public Executor {
   }
 
   void begin(Epoch epoch) override {
-    std::vector<std::uint64_t> found(members_.size());
-    crew_.run([&](int i) {
-      found[static_cast<std::size_t>(i)] = member(i).fingerprint();
-      member(i).begin(epoch);
-    });
+    // Not by the crew: fingerprints are known since the last scores(), so this is done before its threads
+    // would have woken.
+    std::vector<std::uint64_t> found;
+    for (int i = 0; i < here_; ++i) found.push_back(member(i).fingerprint());
     check_same(found, first_, assignment_.group);
+    for (int i = 0; i < here_; ++i) member(i).begin(epoch);
   }
 
   void prepare_epoch(Epoch const& epoch) override {

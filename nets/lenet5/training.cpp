@@ -140,7 +140,8 @@ double Training::learning_rate(long long step) const {
 // the training.
 nets::Epoch Training::epoch_from(int epoch, Index images, double loss_sum, long long steps) const {
   nets::Epoch result;
-  result.order = nets::shuffled(train_.count(), hyperparameters_.seed, epoch);
+  result.order = std::make_shared<std::vector<Index> const>(
+      nets::shuffled(train_.count(), hyperparameters_.seed, epoch));
   result.first = images;
   result.loss_sum = loss_sum;
   result.steps_done = steps;

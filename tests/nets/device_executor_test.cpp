@@ -34,7 +34,7 @@ Outcome train(Variant variant, OptimizerKind kind, Device const& device, nets::D
   assignment.optimizer.weight_decay = 1e-3;
   auto const executor = make(assignment);
   nets::Epoch epoch;
-  epoch.order = nets::shuffled(data.count(), 1, 0);
+  epoch.order = std::make_shared<std::vector<Index> const>(nets::shuffled(data.count(), 1, 0));
   for (Index i = 0; i < data.count(); i += batch) epoch.rates.push_back(0.01 / static_cast<double>(1 + i));
   executor->begin(epoch);
   while (executor->advance() > 0) continue;
@@ -182,7 +182,7 @@ TEST(LeNet5OnADevice, AnEpochPreparedAheadIsTheSame) {
         team ? nets::make_team_executor(assignment) : nets::make_device_executor(assignment);
     auto const epoch_of = [&](int number) {
       nets::Epoch epoch;
-      epoch.order = nets::shuffled(data.count(), 1, number);
+      epoch.order = std::make_shared<std::vector<Index> const>(nets::shuffled(data.count(), 1, number));
       epoch.rates.assign(static_cast<std::size_t>(steps), 0.01 / (1 + number));
       epoch.steps_done = number * steps;
       return epoch;

@@ -13,12 +13,19 @@ struct FusedNumbers {
   unsigned step = 0;
 };
 
-// Sends this member's part of a sum to the other members.
-COSMATI_DEVICE void send_to_team(FusedTeamArguments const& team, unsigned step, int element, float part) {
+// Sends this member's part of a sum to the other members; `two`: also that of the next element, of an even
+// one.
+COSMATI_DEVICE void send_to_team(FusedTeamArguments const& team, unsigned step, int element, float part,
+                                 bool two = false, float next = 0) {
+  Index const at = team.at(team.member, step, element);
   COSMATI_NO_UNROLL
-  for (int m = 0; m < team.members; ++m)
-    if (m != team.member)
-      arch::deliver(team.inbox[m] + team.at(team.member, step, element), {part, step + 1});
+  for (int m = 0; m < team.members; ++m) {
+    if (m == team.member) continue;
+    if (two)
+      arch::deliver(team.inbox[m] + at, {part, step + 1}, {next, step + 1});
+    else
+      arch::deliver(team.inbox[m] + at, {part, step + 1});
+  }
 }
 // Returns the sum of all members' parts, in their order.
 COSMATI_DEVICE float sum_of_team(FusedTeamArguments const& team, unsigned step, int element, float own) {
@@ -47,10 +54,12 @@ struct FusedParameter {
     value = p.values[e], velocity = p.velocity[e];
     if constexpr (network.adam) second = p.second[e];
   }
-  // In a team, before update(): sends the gradient for this device's images.
-  COSMATI_DEVICE void send(FusedTrainingArguments const& p, FusedNumbers const& now, float gradient) const {
+  // In a team, before update(): sends the gradient for this device's images, and that of the next parameter
+  // if it exists.
+  COSMATI_DEVICE void send(FusedTrainingArguments const& p, FusedNumbers const& now, float gradient,
+                           FusedParameter const& next, float next_gradient) const {
     if constexpr (network.team)
-      if (e >= 0) send_to_team(p.team, now.step, e, gradient);
+      if (e >= 0) send_to_team(p.team, now.step, e, gradient, next.e >= 0, next_gradient);
   }
   COSMATI_DEVICE void update(FusedTrainingArguments const& p, FusedNumbers const& now, float gradient) {
     if (e < 0) return;
@@ -147,7 +156,7 @@ struct FusedUpdate {
       }
     }
     distribute_sums<fused_lanes>(sum, lane);
-    parameter.send(p, now, sum[0]);
+    parameter.send(p, now, sum[0], {p, -1}, 0);
     parameter.update(p, now, sum[0]);
   }
   // Returns the parameter whose gradient is element e of the convolutions' sums; -1: none.
@@ -217,8 +226,7 @@ struct FusedUpdate {
       }
     }
     distribute_sums<fused_lanes>(sum, lane);
-    first.send(p, now, sum[0]);
-    second.send(p, now, sum[1]);
+    first.send(p, now, sum[0], second, sum[1]);
     first.update(p, now, sum[0]);
     second.update(p, now, sum[1]);
   }
