@@ -438,6 +438,11 @@ FusedTraining* DeviceExecutor::fused(Index size) {
   return training.get();
 }
 
+void DeviceExecutor::train_by_layers(Index size) {
+  fused_[size] = nullptr;
+  if (auto const [first, last] = share(size); last > first) training_batch(last - first);
+}
+
 void DeviceExecutor::run_fused(FusedTraining& training, Index size, Index steps) {
   FusedTrainingArguments arguments;
   arguments.pixels = static_cast<unsigned char const*>(resident(*assignment_.data).pixels.data());

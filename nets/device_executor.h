@@ -49,7 +49,6 @@ class DeviceExecutor final : public Executor {
 
   void begin(Epoch epoch) override;
   void prepare_epoch(Epoch const& epoch) override;
-  void prepare_scores(Dataset const& data) override { scoring(data, 0, data.count()); }
   Index advance() override;
   double loss_sum() override;
   void fetch_parameters() override;
@@ -66,6 +65,8 @@ class DeviceExecutor final : public Executor {
   // kernels with those of the other members for the same size before it trains.
   std::vector<Index> fused_sizes() const;
   FusedTraining& fused_training(Index size) { return *fused_.at(size); }
+  // Trains batches of this size without the fused kernel.
+  void train_by_layers(Index size);
   // A hash of every bit of the parameters and the optimizer's state. Already computed after scores() if the
   // device is a member of a team.
   std::uint64_t fingerprint();

@@ -59,8 +59,6 @@ class Executor {
   // Prepares the host's data for `epoch`, the next one, while the last steps of the current one are in
   // flight. Optional.
   virtual void prepare_epoch([[maybe_unused]] Epoch const& epoch) {}
-  // Prepares scores(data) while steps are in flight. Optional.
-  virtual void prepare_scores([[maybe_unused]] Dataset const& data) {}
   // Runs or enqueues one or a few steps and returns their number; 0 at the end of the epoch.
   virtual Index advance() = 0;
   // Returns the sum over the epoch's images so far; waits for the steps in flight.

@@ -1,6 +1,7 @@
 // Training on devices that share each batch: one executor and one thread for each device of this process. All
 // have bitwise equal parameters, which is checked at the beginning of an epoch.
 #include <algorithm>
+#include <map>
 
 #include "nets/device_executor.h"
 #include "src/backend/cpu/runtime/parallel.h"
@@ -40,6 +41,7 @@ class TeamExecutor final : public Executor {
       crew_.run([&](int i) {
         if (first == (i == 0)) make(i);
       });
+    share_fused_sizes();
     for (Index const size : member(0).fused_sizes()) {
       std::vector<Delivery*> inboxes;
       Index const parameters = assignment.parameters.trainable().extent(0);
@@ -51,8 +53,8 @@ class TeamExecutor final : public Executor {
   }
 
   void begin(Epoch epoch) override {
-    // Not by the crew: fingerprints are known since the last scores(), so this is done before its threads
-    // would have woken.
+    // Not by the crew: except in the first epoch, fingerprints are known since the last scores(), so this is
+    // done before its threads would have woken.
     std::vector<std::uint64_t> found;
     for (int i = 0; i < here_; ++i) found.push_back(member(i).fingerprint());
     check_same(found, first_, assignment_.group);
@@ -96,6 +98,16 @@ class TeamExecutor final : public Executor {
   }
 
  private:
+  // Batch sizes for which only some members have a fused kernel are trained by layers.
+  void share_fused_sizes() {
+    std::map<Index, std::size_t> counts;
+    for (auto const& each : members_)
+      for (Index const size : each->fused_sizes()) ++counts[size];
+    for (auto const& [size, count] : counts)
+      if (count < members_.size())
+        for (auto const& each : members_) each->train_by_layers(size);
+  }
+
   DeviceExecutor& member(int i) { return *members_[static_cast<std::size_t>(i)]; }
 
   Assignment assignment_;

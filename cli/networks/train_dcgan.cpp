@@ -52,8 +52,9 @@ dcgan::Settings settings_of(TrainDcganRequest const& request) {
   else if (!request.common.types.compute.empty())
     refuse("--compute " + request.common.types.compute + " is invalid; valid values: tf32");
   if (!request.statistics.empty())
-    settings.statistics =
-        dcgan::parse_statistics(one_of(request.statistics, {"batch", "device"}, "--statistics"));
+    settings.statistics = one_of(request.statistics, {"batch", "device"}, "--statistics") == "batch"
+                              ? dcgan::StatisticsOf::batch
+                              : dcgan::StatisticsOf::device;
   return settings;
 }
 

@@ -233,7 +233,7 @@ bool train_lenet5(TrainRequest const& request, std::atomic<bool> const& interrup
   int const first_epoch = training->epochs_done();
   auto const start = Clock::now();
   auto saved = start;
-  int saved_epoch = -1;  // the complete epochs of the file, once a complete one was saved
+  int saved_epoch = -1;  // complete epochs in the file; -1: none saved yet
   lenet5::Callbacks callbacks;
   callbacks.stop = &interrupted;
   callbacks.progress_seconds = 0.1;

@@ -193,7 +193,6 @@ bool Training::run(Callbacks const& callbacks) {
       }
     }
     prepare_next_epoch();
-    for (nets::Dataset const* data : {&train_, &test_}) executor_->prepare_scores(*data);
     take_loss();
     double const trained = seconds_now();
     EpochReport report;

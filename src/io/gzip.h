@@ -18,7 +18,7 @@ class ByteReader {
   // Fills `to` and returns its size, or less at the end of the input. Throws Error(bad_file) for compressed
   // data that are damaged, truncated or fail the checksum (detected at their end).
   std::size_t read(std::span<std::byte> to);
-  // No more bytes than this can follow, whatever the input is.
+  // About as many bytes as can follow at most, whatever the input is.
   std::size_t most() const;
 
  private:

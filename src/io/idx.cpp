@@ -35,12 +35,12 @@ void read_header_bytes(ByteReader& reader, std::span<std::byte> to, std::string 
 }
 
 // Reads exactly `promised` bytes. The buffer at most doubles at a time, and only after it has been filled, so
-// that a false header cannot cause a huge allocation; it does not move while the input can be that long.
+// that a false header cannot cause a huge allocation. It does not move up to a size that the input may have.
 std::vector<std::byte> read_data(ByteReader& reader, std::size_t promised, std::string const& what,
                                  std::string const& name) {
-  constexpr std::size_t first_piece = 65536;
+  constexpr std::size_t first_piece = 65536, largest_reservation = std::size_t{1} << 28;
   std::vector<std::byte> data;
-  data.reserve(std::min(promised, reader.most()));
+  data.reserve(std::min({promised, reader.most(), largest_reservation}));
   while (data.size() < promised) {
     std::size_t const before = data.size();
     data.resize(before + std::min(promised - before, std::max(before, first_piece)));

@@ -122,6 +122,20 @@ TEST(LeNet5OnADevice, KernelsOfSeveralDevicesTrainTogether) {
     }
 }
 
+// Three steps, so that the two places for gradients are used again, by members with different numbers of
+// blocks.
+TEST(LeNet5OnADevice, KernelsOfUnequalMembersTrainForManySteps) {
+  auto const data = easy_images(22, 1);
+  Device const emulator = this_device(Backend::emulator, 1), cpu = this_device(Backend::cpu, 2);
+  auto const three =
+      train(Variant::modern, OptimizerKind::sgd, emulator, data, 7, [&](nets::Assignment assignment) {
+        assignment.others.assign(2, emulator);
+        return nets::make_executor(assignment);
+      });
+  expect_close(three, train(Variant::modern, OptimizerKind::sgd, cpu, data, 7, &nets::make_executor),
+               OptimizerKind::sgd);
+}
+
 // 16-bit data between the layers: GPU and CPU kernels agree approximately with f32. A loss scale that is too
 // large skips a step and is halved; otherwise gradients are as without it.
 TEST_P(EachVariantOnADevice, SixteenBitsLearnTheSame) {

@@ -1,5 +1,6 @@
 // A number that a kernel sends to another device.
 #pragma once
+#include "cosmati/core/config.h"
 
 namespace cosmati {
 

@@ -165,7 +165,7 @@ Training::Training(std::string const& checkpoint, long long steps, Pictures cons
   auto const type = entries.find("type");
   s.compute = parse_data_type(type == entries.end() ? "" : type->second);
   if (auto const scope = entries.find("statistics"); scope != entries.end())
-    s.statistics = parse_statistics(scope->second);
+    s.statistics = parse_statistics(scope->second, checkpoint);
   step_ = integer("step", 0, largest);
   if (integer("pictures", 1, largest) != pictures.count)
     throw Error(ErrorCode::bad_file, checkpoint + ": was trained on " + entries.at("pictures") +

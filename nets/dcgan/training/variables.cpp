@@ -5,10 +5,11 @@ namespace cosmati::dcgan {
 
 char const* name_of(StatisticsOf scope) { return scope == StatisticsOf::batch ? "batch" : "device"; }
 
-StatisticsOf parse_statistics(std::string const& name) {
+StatisticsOf parse_statistics(std::string const& name, std::string const& path) {
   for (StatisticsOf const scope : {StatisticsOf::batch, StatisticsOf::device})
     if (name == name_of(scope)) return scope;
-  throw Error(ErrorCode::bad_request, "statistics '" + name + "' are unknown; valid values: batch, device");
+  throw Error(ErrorCode::bad_file,
+              path + ": its metadata has '" + name + "' as statistics; expected batch or device");
 }
 
 int Variables::add(std::string name, Shape shape) {

@@ -46,7 +46,8 @@ class Variables {
 // faster, since a device waits for the others only at the end of a pass.
 enum class StatisticsOf { batch, device };
 char const* name_of(StatisticsOf scope);
-StatisticsOf parse_statistics(std::string const& name);  // throws Error(bad_request)
+// Parses the text of a checkpoint; throws Error(bad_file) with its path.
+StatisticsOf parse_statistics(std::string const& name, std::string const& path);
 
 struct Network {
   // If devices share each batch: their sums, and this device's share. The gradients, of the mean over the

@@ -1,4 +1,4 @@
-// Loads compiled kernels, each once while an operation has it.
+// Loads compiled kernels; a kernel that an operation already has is not loaded again.
 #include "src/backend/cuda/kernels.h"
 
 #include <map>

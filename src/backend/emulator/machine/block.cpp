@@ -200,7 +200,7 @@ void Block::poll_launch(Thread& thread, char const* what, bool (*ready)(void*), 
   auto const last = steady_clock::now() + std::chrono::minutes(1);
   for (suspend(thread); !ready(context); suspend(thread)) {
     if (steady_clock::now() > last) return fail(thread, std::string("waited for a minute for ") + what);
-    std::this_thread::sleep_for(std::chrono::microseconds(50));
+    std::this_thread::yield();
   }
   thread.state = State::ready;
 }
