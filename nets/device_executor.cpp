@@ -431,7 +431,7 @@ FusedTraining* DeviceExecutor::fused(Index size) {
   if (known != fused_.end()) return known->second.get();
   auto const [first, last] = share(size);
   FusedPlan const plan = plan_fused(network_, last - first, assignment_.optimizer, assignment_.device,
-                                    membership_.sums != nullptr);
+                                    assignment_.factors, membership_.sums != nullptr);
   auto& training = fused_[size];
   // All members have images, or none of them has a fused kernel.
   if (plan.refusal.empty() && size >= membership_.of) training = std::make_unique<FusedTraining>(plan);

@@ -110,8 +110,8 @@ bool on_host_threads(Assignment const& assignment) {
 
 std::string explain_on_device(Assignment const& assignment) {
   auto const network = assignment.make(device_context(assignment, true), assignment.batch);
-  FusedPlan const plan =
-      plan_fused(network->compose(), assignment.batch, assignment.optimizer, assignment.device);
+  FusedPlan const plan = plan_fused(network->compose(), assignment.batch, assignment.optimizer,
+                                    assignment.device, assignment.factors);
   return network->explain() + plan.text() + "\n";
 }
 }  // namespace

@@ -15,7 +15,8 @@ namespace cosmati::lenet5 {
 namespace {
 
 struct Outcome {
-  std::vector<float> values;
+  std::vector<float> start, values;
+  std::vector<nets::Parameter> parameters;
   double loss = 0;
   nets::LossScale scale;
 };
@@ -33,17 +34,23 @@ Outcome train(Variant variant, OptimizerKind kind, Device const& device, nets::D
   assignment.optimizer.momentum = 0.9;
   assignment.optimizer.weight_decay = 1e-3;
   auto const executor = make(assignment);
+  Outcome outcome;
+  nets::Parameters const& parameters = model.parameters();
+  auto const values = [&] {
+    return std::vector<float>(parameters.values(),
+                              parameters.values() + parameters.value_bytes() / sizeof(float));
+  };
+  outcome.start = values();
   nets::Epoch epoch;
   epoch.order = std::make_shared<std::vector<Index> const>(nets::shuffled(data.count(), 1, 0));
   for (Index i = 0; i < data.count(); i += batch) epoch.rates.push_back(0.01 / static_cast<double>(1 + i));
   executor->begin(epoch);
   while (executor->advance() > 0) continue;
-  Outcome outcome;
   outcome.loss = executor->loss_sum();
   executor->fetch_parameters();
   outcome.scale = executor->loss_scale();
-  nets::Parameters const& parameters = model.parameters();
-  outcome.values.assign(parameters.values(), parameters.values() + parameters.value_bytes() / sizeof(float));
+  outcome.values = values();
+  outcome.parameters = parameters.list();
   return outcome;
 }
 
@@ -98,6 +105,36 @@ TEST(LeNet5OnADevice, OneKernelGivesTheSameBitsAgain) {
     return train(Variant::modern, OptimizerKind::sgd, device, data, 18, &nets::make_executor).values;
   };
   EXPECT_EQ(values(one), values(four));
+}
+
+// Convolutions by tensor cores: every parameter changes as in f32, except for the rounding of factors. Blocks
+// with one pass and several, and images that fill a block or do not.
+TEST(LeNet5OnADevice, OneKernelRoundsFactorsOfConvolutionsToTf32) {
+  Device const emulator = this_device(Backend::emulator, 2);
+  for (Variant const variant : {Variant::modern, Variant::chapter})
+    for (Index const batch : {2, 11}) {
+      auto const data = easy_images(batch == 2 ? 3 : 11, 1);
+      auto const of = [&](DataType factors) {
+        return train(variant, OptimizerKind::sgd, emulator, data, batch, [&](nets::Assignment assignment) {
+          assignment.factors = factors;
+          return nets::make_executor(assignment);
+        });
+      };
+      Outcome const truth = of(DataType::f32), found = of(DataType::tf32);
+      EXPECT_NEAR(found.loss, truth.loss, 1e-3 * std::abs(truth.loss));
+      for (nets::Parameter const& parameter : truth.parameters) {
+        double change = 0, difference = 0;
+        auto const first = static_cast<std::size_t>(parameter.offset);
+        auto const count = static_cast<std::size_t>(parameter.description.shape().size());
+        for (std::size_t i = first; i < first + count; ++i) {
+          change += std::pow(truth.values[i] - truth.start[i], 2);
+          difference += std::pow(truth.values[i] - found.values[i], 2);
+        }
+        // With max pooling, rounding also moves some gradients to another element of their window.
+        double const bound = variant == Variant::modern ? 0.1 : 1e-3;
+        EXPECT_LT(std::sqrt(difference), bound * std::sqrt(change)) << parameter.name << ", batch " << batch;
+      }
+    }
 }
 
 // Devices that train together by one kernel each exchange their gradients while the kernels run. Shares of

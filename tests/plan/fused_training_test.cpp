@@ -36,7 +36,7 @@ TEST(FusedTraining, NetworksAreTheCatalogues) {
   Device const device = device_of("h200");
   for (bool const modern : {true, false}) {
     FusedNetwork network = composed(modern ? lenet5::Variant::modern : lenet5::Variant::chapter, device);
-    network.images = plan::emulated_fused_images, network.threads = plan::emulated_fused_threads;
+    network.images = plan::emulated_fused_images, network.threads = plan::emulated_fused_threads(false);
     EXPECT_EQ(network, plan::emulated_lenet5(modern, false));
   }
   EXPECT_EQ(composed(lenet5::Variant::lecun1998, device).layers, 0);  // partly connected

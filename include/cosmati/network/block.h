@@ -2,6 +2,7 @@
 // over lanes.
 #pragma once
 #include "cosmati/arch/arithmetic.h"
+#include "cosmati/arch/convert.h"
 #include "cosmati/arch/memory.h"
 #include "cosmati/arch/thread.h"
 #include "cosmati/network/shape.h"
@@ -29,6 +30,13 @@ COSMATI_DEVICE float fused_derivative(float gradient, float y) {
   if constexpr (function == FusedFunction::scaled_tanh)
     return gradient * (2.0f / 3.0f) * (1.7159f - y * y / 1.7159f);
   return gradient;
+}
+
+// A factor of a product, rounded if tensor cores multiply it.
+template <bool tf32_>
+COSMATI_DEVICE float fused_factor(float x) {
+  if constexpr (tf32_) return arch::Narrow<tf32>::of(x).value;
+  return x;
 }
 
 #if defined(__CUDACC__)
@@ -89,6 +97,12 @@ struct FusedBlock {
   COSMATI_DEVICE unsigned short* positions(int image) const {
     constexpr int image_size = at.image, first = at.positions[i];
     return reinterpret_cast<unsigned short*>(shared + image * image_size + first);
+  }
+  // Whether value(i) is rounded to tf32.
+  template <int i>
+  static COSMATI_CONSTEXPR bool rounds() {
+    if constexpr (i < network.layers) return network.layer[i].tf32;
+    return false;
   }
   // The offset in value(i) of element (channel, row, column).
   template <int i>

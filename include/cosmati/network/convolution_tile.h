@@ -85,21 +85,42 @@ struct ConvolutionTile : FusedBlock<network> {
   static constexpr int channels = layer.channels, maps = layer.maps, pitch = layer.filter_pitch();
   static constexpr int margin = i > 0 ? taps - 1 : 0;  // around the gradients of all sums
   static constexpr int gradient_row = layer.gradient_row(i > 0), gradient_plane = layer.gradient_plane(i > 0);
+  static constexpr int gradient_size = layer.gradient_size(i > 0);  // of an image
   static constexpr int filters_at = at.filters[i], biases_at = filters_at + layer.filters();
   static constexpr int sums_at = at.sums[i], scratch_at = at.scratch;
   static_assert(layer.channels * layer.plane() <= max_fused_positions, "positions of maxima have 16 bits");
 
-  // Loads the filters and biases, all loads in flight.
-  COSMATI_DEVICE void load(float const* values) const {
-    constexpr int count = layer.weights();
+  // This thread's part of the filters and biases, between loading and storing them.
+  static constexpr int filter_rounds = (layer.weights() + threads - 1) / threads;
+  static constexpr int bias_rounds = (maps + threads - 1) / threads;
+  struct Filters {
+    float weight[filter_rounds], bias[bias_rounds];
+  };
+  COSMATI_DEVICE void load(float const* values, Filters& filters) const {
     COSMATI_UNROLL
-    for (int first = 0; first < count; first += threads) {
-      int const e = first + arch::thread();
-      if (e >= count) continue;
-      shared[filters_at + e / layer.filter() * pitch + e % layer.filter()] = values[layer.weight + e];
+    for (int round = 0; round < filter_rounds; ++round) {
+      int const e = round * threads + arch::thread();
+      if (e < layer.weights()) filters.weight[round] = values[layer.weight + e];
     }
-    COSMATI_NO_UNROLL
-    for (int k = arch::thread(); k < maps; k += threads) shared[biases_at + k] = values[layer.bias + k];
+    COSMATI_UNROLL
+    for (int round = 0; round < bias_rounds; ++round) {
+      int const k = round * threads + arch::thread();
+      if (k < maps) filters.bias[round] = values[layer.bias + k];
+    }
+  }
+  COSMATI_DEVICE void store(Filters const& filters) const {
+    COSMATI_UNROLL
+    for (int round = 0; round < filter_rounds; ++round) {
+      int const e = round * threads + arch::thread();
+      if (e < layer.weights())
+        shared[filters_at + e / layer.filter() * pitch + e % layer.filter()] =
+            fused_factor<layer.tf32>(filters.weight[round]);
+    }
+    COSMATI_UNROLL
+    for (int round = 0; round < bias_rounds; ++round) {
+      int const k = round * threads + arch::thread();
+      if (k < maps) shared[biases_at + k] = filters.bias[round];
+    }
   }
 
   COSMATI_DEVICE void forward() const {
@@ -152,15 +173,14 @@ struct ConvolutionTile : FusedBlock<network> {
     else
       result *= 1.0f / (pool * pool);
     this->template value<i + 1>(image)[Block::template element<i + 1>(map, row, column)] =
-        fused_value<layer.function>(result + shared[biases_at + map]);
+        fused_factor<Block::template rounds<i + 1>()>(
+            fused_value<layer.function>(result + shared[biases_at + map]));
   }
 
-  COSMATI_DEVICE float* sum_gradient(int image) const {
-    return shared + scratch_at + image * ((maps * gradient_plane + 3) / 4 * 4);
-  }
+  COSMATI_DEVICE float* sum_gradient(int image) const { return shared + scratch_at + image * gradient_size; }
   COSMATI_DEVICE void clear_sum_gradients() const {
     COSMATI_NO_UNROLL
-    for (int e = 4 * arch::thread(); e < images * maps * gradient_plane; e += 4 * threads)
+    for (int e = 4 * arch::thread(); e < images * gradient_size; e += 4 * threads)
       arch::store(shared + scratch_at + e, Four{});
   }
   // Scatters the gradients of the outputs to those of the sums, which are zero before.
@@ -168,7 +188,8 @@ struct ConvolutionTile : FusedBlock<network> {
     COSMATI_NO_UNROLL
     for (int task = arch::thread(); task < images * layer.outputs(); task += threads) {
       int const e = task % layer.outputs(), image = task / layer.outputs(), pixel = e % pixels;
-      float const gradient = this->template gradient<i + 1>(image)[e];
+      constexpr float scale = layer.maximum ? 1.0f : 1.0f / (pool * pool);
+      float const gradient = fused_factor<layer.tf32>(this->template gradient<i + 1>(image)[e] * scale);
       float* const plane = sum_gradient(image) + e / pixels * gradient_plane + margin * gradient_row + margin;
       if constexpr (layer.maximum) {
         int const window = this->template positions<i>(image)[e];
@@ -177,7 +198,7 @@ struct ConvolutionTile : FusedBlock<network> {
         COSMATI_UNROLL
         for (int p = 0; p < pool * pool; ++p)
           plane[(pixel / layer.columns() * pool + p / pool) * gradient_row + pixel % layer.columns() * pool +
-                p % pool] = gradient * (1.0f / (pool * pool));
+                p % pool] = gradient;
       }
     }
   }
@@ -231,6 +252,10 @@ struct ConvolutionTile : FusedBlock<network> {
         }
       }
     }
+    bias_gradient(set);
+  }
+  COSMATI_DEVICE void bias_gradient(bool set) const {
+    float* const sums = shared + sums_at;
     COSMATI_NO_UNROLL
     for (int k = arch::thread() / 32; k < maps; k += warps) {
       float sum = 0;
@@ -244,7 +269,6 @@ struct ConvolutionTile : FusedBlock<network> {
 
   // Computes gradient(i), after spread().
   COSMATI_DEVICE void data_gradient() const {
-    constexpr FusedLayer before = network.layer[i - 1];
     constexpr int tile = 2, rows = (layer.height + 1) / 2, columns = (layer.width + 1) / 2;
     constexpr int slots = layer.data_slots(), tiles = rows * slots;
     constexpr TileSharing sharing = share_tiles(images * tiles, channels, maps, 2, threads, taps, tile);
@@ -274,12 +298,17 @@ struct ConvolutionTile : FusedBlock<network> {
           float const total = sum_of_lanes<parts>(sum[m][p / tile][p % tile]);
           int const y = row + p / tile, z = column + p % tile;
           if (part != 0 || mine >= tasks / parts || y >= layer.height || z >= layer.width) continue;
-          float const value = this->template value<i>(image)[Block::template element<i>(channel + m, y, z)];
-          this->template gradient<i>(image)[((channel + m) * layer.height + y) * layer.width + z] =
-              fused_derivative<before.function>(total, value);
+          store_gradient(total, image, channel + m, y, z);
         }
       }
     }
+  }
+  // Stores an element of gradient(i), from the gradient of the input.
+  COSMATI_DEVICE void store_gradient(float gradient, int image, int channel, int row, int column) const {
+    constexpr FusedLayer before = network.layer[i - 1];
+    float const value = this->template value<i>(image)[Block::template element<i>(channel, row, column)];
+    this->template gradient<i>(image)[(channel * layer.height + row) * layer.width + column] =
+        fused_derivative<before.function>(gradient, value);
   }
 };
 

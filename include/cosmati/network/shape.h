@@ -39,6 +39,9 @@ struct FusedLayer {
   // A fully connected layer of Gaussian units: outputs are the negative squared distances of the input from
   // the rows of the weights; without bias.
   bool gaussian = false;
+  // A convolution by tensor cores, whose factors are rounded to tf32; its arrays have other rows and planes,
+  // so that the eight rows and four depths that a warp loads together are in different banks.
+  bool tf32 = false;
 
   friend COSMATI_CONSTEXPR bool operator==(FusedLayer const&, FusedLayer const&) = default;
   COSMATI_CONSTEXPR bool is_convolution() const { return taps > 0; }
@@ -48,9 +51,22 @@ struct FusedLayer {
     return pool == 2 ? fused_slots(columns(), width + 2 * padding) : columns();
   }
   COSMATI_CONSTEXPR int row() const {
+    if (tf32) return tf32_row();
     return pool == 2 ? fused_row(width + 2 * padding, slots()) : width + 2 * padding;
   }
-  COSMATI_CONSTEXPR int plane() const { return (height + 2 * padding) * row(); }
+  COSMATI_CONSTEXPR int tf32_row() const {
+    int row = width + 2 * padding;
+    while (row % 32 < 8 || row % 32 > 24) ++row;
+    return row;
+  }
+  COSMATI_CONSTEXPR int plane() const {
+    int const plane = (height + 2 * padding) * row();
+    return tf32 && channels > 1 ? spread_planes(plane, true) : plane;
+  }
+  static COSMATI_CONSTEXPR int spread_planes(int size, bool of_eight_pixels) {
+    while (of_eight_pixels ? size % 16 != 8 : size % 8 != 4) ++size;
+    return size;
+  }
   COSMATI_CONSTEXPR int inputs() const { return channels * height * width; }
   COSMATI_CONSTEXPR int sum_rows() const { return is_convolution() ? height + 2 * padding - taps + 1 : 1; }
   COSMATI_CONSTEXPR int sum_columns() const { return is_convolution() ? width + 2 * padding - taps + 1 : 1; }
@@ -60,8 +76,8 @@ struct FusedLayer {
   COSMATI_CONSTEXPR int outputs() const { return maps * pixels(); }
   COSMATI_CONSTEXPR int filter() const { return taps * taps; }
   COSMATI_CONSTEXPR int weights() const { return maps * (is_convolution() ? channels * filter() : inputs()); }
-  // In shared memory a filter begins at a multiple of 16 bytes.
-  COSMATI_CONSTEXPR int filter_pitch() const { return (filter() + 3) / 4 * 4; }
+  // In shared memory a filter begins at a multiple of 16 bytes, unless tensor cores multiply it.
+  COSMATI_CONSTEXPR int filter_pitch() const { return tf32 ? filter() | 1 : (filter() + 3) / 4 * 4; }
   COSMATI_CONSTEXPR int filters() const { return maps * channels * filter_pitch(); }
   // The gradients of all sums: rows of gradient_row() elements. The data gradient reads them with a margin,
   // in full windows around tiles of 2 x 2 inputs.
@@ -73,10 +89,26 @@ struct FusedLayer {
     return fused_slots((width + 1) / 2, margin_extent(width, sum_columns()));
   }
   COSMATI_CONSTEXPR int gradient_row(bool margin) const {
+    if (tf32) {  // eight inputs of two adjacent rows are in different banks
+      int row = margin ? margin_extent(width, sum_columns()) : sum_columns();
+      while (margin && (row - width) % 8 != 0) ++row;
+      return row;
+    }
     return margin ? fused_row(margin_extent(width, sum_columns()), data_slots()) : odd_pairs(sum_columns());
   }
   COSMATI_CONSTEXPR int gradient_plane(bool margin) const {
-    return (margin ? margin_extent(height, sum_rows()) : sum_rows()) * gradient_row(margin);
+    int const plane = (margin ? margin_extent(height, sum_rows()) : sum_rows()) * gradient_row(margin);
+    return tf32 ? spread_planes(plane, margin) : plane;
+  }
+  COSMATI_CONSTEXPR int gradient_size(bool margin) const {
+    return (maps * gradient_plane(margin) + 3) / 4 * 4;
+  }
+  // With tensor cores, the number of parts of the pixels over which warps divide a filter gradient.
+  COSMATI_CONSTEXPR int gradient_parts(int threads) const {
+    int const tiles = (channels * filter() + 15) / 16;
+    int parts = 1;
+    while (tf32 && parts < 8 && 2 * parts * tiles <= threads / 32 && 2 * parts <= sum_rows()) parts *= 2;
+    return parts;
   }
 };
 
@@ -156,9 +188,11 @@ COSMATI_CONSTEXPR FusedLayout layout_of(FusedNetwork const& network) {
   at.scratch = at.total;
   for (int i = 0; i < network.layers; ++i) {
     FusedLayer const& layer = network.layer[i];
-    int const needed = layer.is_convolution() ? (layer.maps * layer.gradient_plane(i > 0) + 3) / 4 * 4
-                                              : fused_parts(network, i) * layer.inputs();
-    if (network.images * needed > at.scratch_size) at.scratch_size = network.images * needed;
+    int needed = network.images * (layer.is_convolution() ? layer.gradient_size(i > 0)
+                                                          : fused_parts(network, i) * layer.inputs());
+    int const parts = layer.gradient_parts(network.threads);
+    if (layer.is_convolution() && parts > 1) needed += parts * layer.weights();
+    if (needed > at.scratch_size) at.scratch_size = needed;
     if (layer.is_convolution()) continue;
     at.saved_input[i] = take(at.saved_rows, layer.inputs());
     at.saved_gradient[i] = take(at.saved_rows, layer.maps);

@@ -7,6 +7,7 @@
 #include "cosmati/arch/grid_barrier.h"
 #include "cosmati/network/convolution_tile.h"
 #include "cosmati/network/linear_tile.h"
+#include "cosmati/network/matrix_convolution.h"
 #include "cosmati/network/update.h"
 
 namespace cosmati {
@@ -30,13 +31,17 @@ COSMATI_DEVICE FusedRow row_of_step(FusedTrainingArguments const& p, int step) {
           {numbers[0], numbers[1], numbers[2], p.team.step + static_cast<unsigned>(step)}};
 }
 
-template <FusedNetwork network, int i, bool convolution>
+template <FusedNetwork network, int i, bool convolution, bool tf32>
 struct TileOf {
   using type = LinearTile<network, i>;
 };
 template <FusedNetwork network, int i>
-struct TileOf<network, i, true> {
+struct TileOf<network, i, true, false> {
   using type = ConvolutionTile<network, i>;
+};
+template <FusedNetwork network, int i>
+struct TileOf<network, i, true, true> {
+  using type = MatrixConvolutionTile<network, i>;
 };
 
 template <FusedNetwork network>
@@ -46,7 +51,7 @@ struct FusedPass : FusedBlock<network> {
   static constexpr FusedLayer input = network.layer[0];
 
   template <int i>
-  using Tile = typename TileOf<network, i, network.layer[i].is_convolution()>::type;
+  using Tile = typename TileOf<network, i, network.layer[i].is_convolution(), network.layer[i].tf32>::type;
   template <int i>
   COSMATI_DEVICE Tile<i> tile() const {
     return {{shared}};
@@ -59,10 +64,15 @@ struct FusedPass : FusedBlock<network> {
     for (int e = arch::thread(); e < all; e += threads) shared[e] = 0;
   }
 
+  // The loads of all layers are in flight before the first one is stored.
   template <int i = 0>
   COSMATI_DEVICE void load_filters(FusedTrainingArguments const& p) const {
-    if constexpr (i < network.layers) {
-      if constexpr (network.layer[i].is_convolution()) tile<i>().load(p.values);
+    if constexpr (i < network.layers && network.layer[i].is_convolution()) {
+      typename Tile<i>::Filters filters;
+      tile<i>().load(p.values, filters);
+      load_filters<i + 1>(p);
+      tile<i>().store(filters);
+    } else if constexpr (i < network.layers) {
       load_filters<i + 1>(p);
     }
   }
@@ -81,7 +91,7 @@ struct FusedPass : FusedBlock<network> {
                         Block::template element<0>(channel, rest / input.width, rest % input.width);
       COSMATI_UNROLL
       for (int j = 0; j < run; ++j)
-        to[j] = arch::multiply_add(static_cast<float>(bytes[j]), p.scale, p.shift);
+        to[j] = fused_factor<input.tf32>(arch::multiply_add(static_cast<float>(bytes[j]), p.scale, p.shift));
     }
   }
 

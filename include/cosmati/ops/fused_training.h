@@ -24,9 +24,10 @@ struct FusedPlan {
 };
 
 // Plans how to train `layers` (without block properties) in batches of `batch` images with SGD with momentum,
-// or Adam. `team`: `device` is a member of a team. Pure.
+// or Adam. `factors`: f32, or tf32, which permits tensor cores for the convolutions, with factors rounded to
+// it. `team`: `device` is a member of a team. Pure.
 FusedPlan plan_fused(FusedNetwork const& layers, Index batch, OptimizerProblem const& optimizer,
-                     Device const& device, bool team = false);
+                     Device const& device, DataType factors = DataType::f32, bool team = false);
 
 // Returns whether these devices can be a team: at most max_fused_members different ones of this process that
 // can access each other's memory, which is enabled.

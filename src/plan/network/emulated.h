@@ -5,11 +5,12 @@
 namespace cosmati::plan {
 
 // Images and threads per block in the emulator, where threads are slow and batches small.
-inline constexpr int emulated_fused_images = 2, emulated_fused_threads = 64;
+inline constexpr int emulated_fused_images = 2;
+constexpr int emulated_fused_threads(bool tf32) { return tf32 ? 128 : 64; }
 
-constexpr FusedNetwork with_parameters(FusedNetwork network, bool adam, bool team) {
+constexpr FusedNetwork with_parameters(FusedNetwork network, bool adam, bool team, bool tf32) {
   network.images = emulated_fused_images;
-  network.threads = emulated_fused_threads;
+  network.threads = emulated_fused_threads(tf32);
   network.adam = adam;
   network.team = team;
   // The same layout as Parameters::allocate().
@@ -20,14 +21,15 @@ constexpr FusedNetwork with_parameters(FusedNetwork network, bool adam, bool tea
     return begin;
   };
   for (int i = 0; i < network.layers; ++i) {
+    network.layer[i].tf32 = tf32 && network.layer[i].is_convolution();
     network.layer[i].weight = take(network.layer[i].weights());
     if (!network.layer[i].gaussian) network.layer[i].bias = take(network.layer[i].maps);
   }
   return network;
 }
 
-// The variants `modern` and `chapter`.
-constexpr FusedNetwork emulated_lenet5(bool modern, bool adam, bool team = false) {
+// The variants `modern` and `chapter`; tf32: those with SGD, on one device.
+constexpr FusedNetwork emulated_lenet5(bool modern, bool adam, bool team = false, bool tf32 = false) {
   FusedNetwork network;
   network.layers = 5;
   FusedFunction const function = modern ? FusedFunction::relu : FusedFunction::sigmoid;
@@ -37,7 +39,7 @@ constexpr FusedNetwork emulated_lenet5(bool modern, bool adam, bool team = false
   network.layer[3] = {120, 1, 1, 84, 0, 0, 1, false, function};
   network.layer[4] = {84, 1, 1, 10};
   network.layer[4].gaussian = !modern;
-  return with_parameters(network, adam, team);
+  return with_parameters(network, adam, team, tf32);
 }
 
 }  // namespace cosmati::plan

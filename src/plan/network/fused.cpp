@@ -13,16 +13,18 @@ namespace {
 constexpr int emulated_blocks = 4;  // so that a block has several passes
 
 std::string layer_text(FusedLayer const& l) {
-  return fmt::format("{{{}, {}, {}, {}, {}, {}, {}, {}, FusedFunction({}), {}, {}, {}}}", l.channels,
+  return fmt::format("{{{}, {}, {}, {}, {}, {}, {}, {}, FusedFunction({}), {}, {}, {}, {}}}", l.channels,
                      l.height, l.width, l.maps, l.taps, l.padding, l.pool, l.maximum,
-                     static_cast<int>(l.function), l.weight, l.bias, l.gaussian);
+                     static_cast<int>(l.function), l.weight, l.bias, l.gaussian, l.tf32);
 }
 
 bool in_catalogue(FusedNetwork const& network) {
-  for (bool const modern : {false, true})
+  for (bool const modern : {false, true}) {
+    if (network == emulated_lenet5(modern, false, false, true)) return true;
     for (bool const adam : {false, true})
       for (bool const team : {false, true})
         if (network == emulated_lenet5(modern, adam, team)) return true;
+  }
   return false;
 }
 
@@ -51,6 +53,11 @@ std::string refusal_of(FusedPlan const& plan) {
   if (plan.device.backend == Backend::emulator && !in_catalogue(network))
     return "the emulator's catalogue has no kernel for this network";
   return {};
+}
+
+bool by_tensor_cores(FusedLayer const& layer, Gpu const& gpu) {
+  constexpr int widest = 8;  // taps of a row in one step
+  return gpu.major >= 8 && layer.is_convolution() && layer.pool <= 2 && layer.taps <= widest;
 }
 
 int shared_bytes(FusedNetwork const& network) {
@@ -94,15 +101,18 @@ int fused_blocks(FusedPlan const& plan, int resident) {
 namespace cosmati {
 
 FusedPlan plan_fused(FusedNetwork const& layers, Index batch, OptimizerProblem const& optimizer,
-                     Device const& device, bool team) {
+                     Device const& device, DataType factors, bool team) {
   FusedPlan plan{layers, optimizer, device, batch, 0, {}};
   FusedNetwork& network = plan.network;
   network.adam = optimizer.kind == OptimizerKind::adam;
   network.nesterov = optimizer.nesterov;
   network.team = team;
+  bool const tf32 = factors == DataType::tf32;
+  for (int i = 0; i < network.layers; ++i)
+    network.layer[i].tf32 = tf32 && plan::by_tensor_cores(network.layer[i], device.gpu);
   if (device.backend == Backend::emulator) {
     network.images = plan::emulated_fused_images;
-    network.threads = plan::emulated_fused_threads;
+    network.threads = plan::emulated_fused_threads(tf32);
   } else {
     // Weights are read once for the images of a block, as long as all multiprocessors have images.
     network.threads = 512;

@@ -25,6 +25,8 @@ void add_networks(KernelTable& table) {
   add<plan::emulated_lenet5(false, true, true)>(table);
   add<plan::emulated_lenet5(true, false, true)>(table);
   add<plan::emulated_lenet5(true, true, true)>(table);
+  add<plan::emulated_lenet5(false, false, false, true)>(table);
+  add<plan::emulated_lenet5(true, false, false, true)>(table);
 }
 
 }  // namespace cosmati::emulator
