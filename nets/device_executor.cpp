@@ -311,57 +311,6 @@ LossScale DeviceExecutor::loss_scale() {
   return {now[0], now[2]};
 }
 
-std::vector<float> DeviceExecutor::scores(Dataset const& data, Index first, Index count) {
-  if (count == 0) return {};
-  Scoring& now = scoring(data, first, count);
-  Batch& batch = *now.batch;
-  // The first scoring after a step also downloads the parameters: the host computes their fingerprint while
-  // the device scores.
-  bool const copies = copies_.bytes() > 0 && !fingerprint_;
-  Moment copied;
-  if (copies) {
-    std::byte* to = copies_.as<std::byte>();
-    queue_.download(to, values_.data(), values_.bytes());
-    to += values_.bytes();
-    for (DeviceMemory const& state : states_) {
-      queue_.download(to, state.data(), state.bytes());
-      to += state.bytes();
-    }
-    copied = Moment(assignment_.device);
-    queue_.mark(copied);
-  }
-  Index const classes = batch.network().classes();
-  std::size_t const bytes = now.scores.bytes();
-  for (Index b = 0; b * batch.size() < count; ++b) {
-    batch.gather(static_cast<int const*>(now.order.data()) + b * batch.size(), queue_);
-    batch.network().infer(values(), static_cast<float*>(now.scores.data()), queue_, narrow(false));
-    queue_.download(now.all.as<std::byte>() + static_cast<std::size_t>(b) * bytes, now.scores.data(), bytes);
-  }
-  if (copies) {
-    copied.wait();
-    fingerprint_ = fingerprint_of_copies();
-  }
-  queue_.wait();
-  return {now.all.as<float>(), now.all.as<float>() + count * classes};
-}
-
-DeviceExecutor::Scoring& DeviceExecutor::scoring(Dataset const& data, Index first, Index count) {
-  Scoring& known = scoring_[{&data, first, count}];
-  if (known.batch) return known;
-  Device const& device = assignment_.device;
-  Index const size = std::min<Index>(count, 5000), batches = (count + size - 1) / size;
-  known.batch = std::make_unique<Batch>(assignment_, false, resident(data), size);
-  std::vector<int> order(static_cast<std::size_t>(batches * size));
-  for (std::size_t i = 0; i < order.size(); ++i)
-    order[i] = static_cast<int>(first + std::min(static_cast<Index>(i), count - 1));
-  known.order = DeviceMemory(device, order.size() * sizeof(int));
-  known.order.upload(order.data(), known.order.bytes());
-  known.scores =
-      DeviceMemory(device, static_cast<std::size_t>(size * known.batch->network().classes()) * sizeof(float));
-  known.all = HostMemory(device, static_cast<std::size_t>(batches) * known.scores.bytes());
-  return known;
-}
-
 Resident const& DeviceExecutor::resident(Dataset const& data) {
   auto& known = residents_[&data];
   if (!known) known = std::make_unique<Resident>(assignment_.device, data);
@@ -443,12 +392,17 @@ void DeviceExecutor::train_by_layers(Index size) {
   if (auto const [first, last] = share(size); last > first) training_batch(last - first);
 }
 
-void DeviceExecutor::run_fused(FusedTraining& training, Index size, Index steps) {
+FusedTrainingArguments DeviceExecutor::images_of(Dataset const& data) {
   FusedTrainingArguments arguments;
-  arguments.pixels = static_cast<unsigned char const*>(resident(*assignment_.data).pixels.data());
+  arguments.pixels = static_cast<unsigned char const*>(resident(data).pixels.data());
   auto const [scale, shift] = scale_and_shift(assignment_.statistics);
   arguments.scale = static_cast<float>(scale);
   arguments.shift = static_cast<float>(shift);
+  return arguments;
+}
+
+void DeviceExecutor::run_fused(FusedTraining& training, Index size, Index steps) {
+  FusedTrainingArguments arguments = images_of(*assignment_.data);
   arguments.rows = static_cast<unsigned char const*>(rows_.data());
   arguments.row_bytes = static_cast<Index>(row_bytes_);
   arguments.labels_at = static_cast<int>(batch_bytes_);

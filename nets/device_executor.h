@@ -76,9 +76,11 @@ class DeviceExecutor final : public Executor {
 
   float* values() { return static_cast<float*>(values_.data()); }
   float* gradients() { return static_cast<float*>(gradients_.data()); }
-  // The buffers of scores(), kept for the next call: the batch, the images in each batch, their scores.
+  // The buffers of scores(), kept for the next call: the images in each batch, and their scores. `batch`:
+  // none if the fused kernel computes the scores of all images at once.
   struct Scoring {
     std::unique_ptr<Batch> batch;
+    Index size = 0, classes = 0;
     DeviceMemory order, scores;
     HostMemory all;
   };
@@ -100,6 +102,8 @@ class DeviceExecutor final : public Executor {
   Recording const& recording(Index size, Index steps);
   // The kernel that trains batches of `size` images; null: layers, one after another.
   FusedTraining* fused(Index size);
+  FusedTraining* fused_scoring();
+  FusedTrainingArguments images_of(Dataset const& data);  // for the fused kernel
   void run_fused(FusedTraining& training, Index size, Index steps);
 
   Assignment assignment_;

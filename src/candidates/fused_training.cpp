@@ -111,4 +111,11 @@ void FusedTraining::run(FusedTrainingArguments arguments, Stream stream) {
   (*launch_)(blocks_, arguments, stream);
 }
 
+void FusedTraining::score(FusedTrainingArguments arguments, Index count, float* scores, Stream stream) {
+  arguments.size = static_cast<int>(count);
+  arguments.steps = 1;
+  arguments.scores = scores;
+  (*launch_)(blocks_, arguments, stream);
+}
+
 }  // namespace cosmati

@@ -15,7 +15,7 @@ namespace cosmati::lenet5 {
 namespace {
 
 struct Outcome {
-  std::vector<float> start, values;
+  std::vector<float> start, values, scores;
   std::vector<nets::Parameter> parameters;
   double loss = 0;
   nets::LossScale scale;
@@ -47,6 +47,7 @@ Outcome train(Variant variant, OptimizerKind kind, Device const& device, nets::D
   executor->begin(epoch);
   while (executor->advance() > 0) continue;
   outcome.loss = executor->loss_sum();
+  outcome.scores = executor->scores(data);
   executor->fetch_parameters();
   outcome.scale = executor->loss_scale();
   outcome.values = values();
@@ -65,6 +66,10 @@ void expect_close(Outcome const& one, Outcome const& other, OptimizerKind kind) 
     far += std::abs(one.values[i] - other.values[i]) > 2e-5F;
   }
   EXPECT_LE(far, one.values.size() / 500);
+  ASSERT_EQ(one.scores.size(), other.scores.size());
+  if (kind == OptimizerKind::adam) return;
+  for (std::size_t i = 0; i < one.scores.size(); ++i)
+    ASSERT_NEAR(one.scores[i], other.scores[i], 1e-3 + 1e-4 * std::abs(other.scores[i])) << "score " << i;
 }
 
 class EachVariantOnADevice : public testing::TestWithParam<Variant> {};
@@ -100,11 +105,14 @@ TEST_P(EachVariantOnADevice, EmulatorEqualsHostThreads) {
 
 TEST(LeNet5OnADevice, OneKernelGivesTheSameBitsAgain) {
   auto const data = easy_images(21, 1);  // blocks with several passes, and a remainder
-  Device const one = this_device(Backend::emulator, 1), four = this_device(Backend::emulator, 4);
-  auto const values = [&](Device const& device) {
-    return train(Variant::modern, OptimizerKind::sgd, device, data, 18, &nets::make_executor).values;
+  auto const on = [&](Backend backend, int threads) {
+    return train(Variant::modern, OptimizerKind::sgd, this_device(backend, threads), data, 18,
+                 &nets::make_executor);
   };
-  EXPECT_EQ(values(one), values(four));
+  Outcome const one = on(Backend::emulator, 1), four = on(Backend::emulator, 4);
+  EXPECT_EQ(one.values, four.values);
+  EXPECT_EQ(one.scores, four.scores);
+  expect_close(one, on(Backend::cpu, 2), OptimizerKind::sgd);
 }
 
 // Convolutions by tensor cores: every parameter changes as in f32, except for the rounding of factors. Blocks

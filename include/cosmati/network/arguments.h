@@ -46,6 +46,8 @@ struct FusedTrainingArguments {
   float* image_losses = nullptr;
   unsigned* counter = nullptr;  // of the grid barrier
   FusedTeamArguments team;
+  // If not null: nothing is trained, but the scores of the images of the first row are stored here.
+  float* scores = nullptr;
 };
 
 }  // namespace cosmati

@@ -86,7 +86,7 @@ struct MatrixConvolutionTile : ConvolutionTile<network, i> {
   static COSMATI_CONSTEXPR int tiles_together(int tiles, int groups) {
     constexpr int latency = 60;
     int best = 1, minimum = 0;
-    for (int together = 1; together == 1 || (together <= 4 && together * groups <= 8); ++together) {
+    for (int together = 1; together == 1 || (together * groups <= 4); ++together) {
       int const tasks = (tiles + together - 1) / together, rounds = (tasks + warps - 1) / warps;
       int const loads = tasks * (4 * together + 2 * groups);
       int const cost = loads > rounds * latency ? loads : rounds * latency;

@@ -1,8 +1,9 @@
-// Trains a small network for many steps in one kernel. A block runs the forward and backward passes of its
-// images in shared memory. After a grid barrier, the blocks divide the parameters, add their gradients and
-// update them; a second barrier ends the step. Devices that train together each compute the gradients of
-// their images and send them to the others; each adds those of all and updates its own parameters. Images are
-// assigned to blocks by number and sums have a fixed order, so the same grid produces the same bits.
+// Trains a small network for many steps in one kernel, or computes the scores of many images. A block runs
+// the forward and backward passes of its images in shared memory. After a grid barrier, the blocks divide the
+// parameters, add their gradients and update them; a second barrier ends the step. Devices that train
+// together each compute the gradients of their images and send them to the others; each adds those of all and
+// updates its own parameters. Images are assigned to blocks by number and sums have a fixed order, so the
+// same grid produces the same bits.
 #pragma once
 #include "cosmati/arch/grid_barrier.h"
 #include "cosmati/network/convolution_tile.h"
@@ -107,6 +108,17 @@ struct FusedPass : FusedBlock<network> {
     }
   }
 
+  COSMATI_DEVICE void store_scores(FusedTrainingArguments const& p, int first) const {
+    constexpr int classes = network.classes();
+    COSMATI_NO_UNROLL
+    for (int e = arch::thread(); e < images * classes; e += threads) {
+      int const image = first + e / classes;
+      if (image < p.size)
+        p.scores[Index{image} * classes + e % classes] =
+            this->template value<network.layers>(e / classes)[e % classes];
+    }
+  }
+
   // Computes the cross-entropy of the softmax of the scores, and the gradient of its mean over the batch: one
   // warp per image. Images beyond the batch have gradients of 0.
   COSMATI_DEVICE void loss(FusedTrainingArguments const& p, FusedRow const& row, int first) const {
@@ -168,10 +180,15 @@ struct FusedPass : FusedBlock<network> {
       if (first != own) load_images(p, row, first);
       arch::block_barrier();
       forward(p);
+      if (p.scores != nullptr) {
+        store_scores(p, first);
+        continue;
+      }
       loss(p, row, first);
       arch::block_barrier();
       backward(p, first, first == own);
     }
+    if (p.scores != nullptr) return;
     constexpr int all = at.all_sums, first_sum = at.first_sum;
     float* const sums = p.sums + Index{arch::block_x()} * all;
     COSMATI_NO_UNROLL
@@ -210,6 +227,7 @@ fused_training_kernel(COSMATI_PARAMETER FusedTrainingArguments params) {
   arch::block_barrier();
   for (int step = 0; step < params.steps; ++step) {
     pass.run(params, row);
+    if (params.scores != nullptr) return;
     unsigned const before = arch::arrive_at_grid(params.counter);
     FusedNumbers const numbers = row.numbers;
     if (step + 1 < params.steps) row = row_of_step(params, step + 1);

@@ -1,5 +1,6 @@
-// Training of a small network by one kernel that runs many steps, for networks whose images, activations and
-// gradients fit in the shared memory of a block. The kernel is composed for the device, cuda or emulator.
+// Training of a small network by one kernel that runs many steps, and its scores by the same kernel, for
+// networks whose images, activations and gradients fit in the shared memory of a block. The kernel is
+// composed for the device, cuda or emulator.
 #pragma once
 #include <memory>
 #include <string>
@@ -47,6 +48,9 @@ class FusedTraining {
   void join(std::vector<Delivery*> const& inboxes, int own);
   // Enqueues arguments.steps steps. The caller sets the members up to `losses`, except `size`.
   void run(FusedTrainingArguments arguments, Stream stream = nullptr);
+  // Enqueues the computation of `scores` (count, classes), in device memory, of the images whose numbers
+  // (s32, at least four) are at arguments.rows. The caller sets the members up to `rows`, and `values`.
+  void score(FusedTrainingArguments arguments, Index count, float* scores, Stream stream = nullptr);
 
  private:
   struct Launch;
