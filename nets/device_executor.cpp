@@ -86,7 +86,8 @@ DeviceExecutor::DeviceExecutor(Assignment const& assignment, Membership const& m
       branch_(assignment.device, queue_),
       sums_(assignment.device, branch_.side()),
       max_steps_(static_cast<Stream>(queue_) != nullptr ? 64 : 1),  // synchronous devices need no queue
-      values_(assignment.device, assignment.parameters.value_bytes()) {
+      values_(assignment.device, assignment.parameters.value_bytes()),
+      ahead_(assignment.device) {
   Parameters& parameters = assignment_.parameters;
   values_.upload(parameters.values(), values_.bytes());
   prepare_update();
@@ -126,6 +127,9 @@ DeviceExecutor::DeviceExecutor(Assignment const& assignment, Membership const& m
   for (Index const size : {largest, count % assignment_.batch})
     if (auto const [first, last] = share(size); last > first && fused(size) == nullptr)
       training_batch(last - first);
+  if (fused_sizes().empty()) return;
+  for (DeviceMemory* const rows : {&fused_rows_, &next_fused_rows_})
+    *rows = DeviceMemory(assignment_.device, steps * row_bytes_);
 }
 
 void DeviceExecutor::warm_up() {
@@ -215,10 +219,14 @@ std::pair<Index, Index> DeviceExecutor::share(Index size) const {
 
 void DeviceExecutor::begin(Epoch epoch) {
   queue_.wait();  // waits until the last epoch's buffers are no longer in use
-  if (next_rows_of_ == epoch.steps_done && epoch.first == 0)
+  if (next_rows_of_ == epoch.steps_done && epoch.first == 0) {
     std::swap(host_rows_, next_rows_);
-  else
+    std::swap(fused_rows_, next_fused_rows_);
+    ahead_.wait();
+  } else {
     fill_rows(epoch, host_rows_);
+    copy_rows(fused_rows_, host_rows_, epoch.rates.size(), queue_);
+  }
   next_rows_of_.reset();
   epoch_ = std::move(epoch);
   next_ = epoch_.first;
@@ -227,7 +235,12 @@ void DeviceExecutor::begin(Epoch epoch) {
 
 void DeviceExecutor::prepare_epoch(Epoch const& epoch) {
   fill_rows(epoch, next_rows_);
+  copy_rows(next_fused_rows_, next_rows_, epoch.rates.size(), ahead_);
   next_rows_of_ = epoch.steps_done;
+}
+
+void DeviceExecutor::copy_rows(DeviceMemory& to, HostMemory const& rows, std::size_t steps, Queue& queue) {
+  if (to.bytes() > 0) queue.upload(to.data(), rows.as<std::byte>(), steps * row_bytes_);
 }
 
 void DeviceExecutor::fill_rows(Epoch const& epoch, HostMemory& rows) {
@@ -258,12 +271,13 @@ Index DeviceExecutor::advance() {
   Index const size = std::min(assignment_.batch, left);
   Index const steps = std::min(max_steps_, left / size);
   auto const at = static_cast<std::size_t>(enqueued_);
-  queue_.upload(rows_.data(), host_rows_.as<std::byte>() + at * row_bytes_,
-                static_cast<std::size_t>(steps) * row_bytes_);
-  if (FusedTraining* const training = fused(size))
+  if (FusedTraining* const training = fused(size)) {
     run_fused(*training, size, steps);
-  else
+  } else {
+    queue_.upload(rows_.data(), host_rows_.as<std::byte>() + at * row_bytes_,
+                  static_cast<std::size_t>(steps) * row_bytes_);
     recording(size, steps).put(queue_);
+  }
   queue_.download(host_losses_.as<float>() + at, recorded_losses_.data(),
                   static_cast<std::size_t>(steps) * sizeof(float));
   enqueued_ += steps;
@@ -387,6 +401,12 @@ FusedTraining* DeviceExecutor::fused(Index size) {
   return training.get();
 }
 
+bool DeviceExecutor::enqueues_one_kernel() {
+  Index const left = static_cast<Index>(epoch_.order->size()) - next_;
+  return static_cast<Stream>(queue_) != nullptr && left > 0 &&
+         fused(std::min(assignment_.batch, left)) != nullptr;
+}
+
 void DeviceExecutor::train_by_layers(Index size) {
   fused_[size] = nullptr;
   if (auto const [first, last] = share(size); last > first) training_batch(last - first);
@@ -403,7 +423,8 @@ FusedTrainingArguments DeviceExecutor::images_of(Dataset const& data) {
 
 void DeviceExecutor::run_fused(FusedTraining& training, Index size, Index steps) {
   FusedTrainingArguments arguments = images_of(*assignment_.data);
-  arguments.rows = static_cast<unsigned char const*>(rows_.data());
+  arguments.rows = static_cast<unsigned char const*>(fused_rows_.data()) +
+                   static_cast<std::size_t>(enqueued_) * row_bytes_;
   arguments.row_bytes = static_cast<Index>(row_bytes_);
   arguments.labels_at = static_cast<int>(batch_bytes_);
   arguments.numbers_at = static_cast<int>(2 * batch_bytes_);

@@ -67,6 +67,8 @@ class DeviceExecutor final : public Executor {
   FusedTraining& fused_training(Index size) { return *fused_.at(size); }
   // Trains batches of this size without the fused kernel.
   void train_by_layers(Index size);
+  // Whether advance() only enqueues a fused kernel, so that members may call it one after another.
+  bool enqueues_one_kernel();
   // A hash of every bit of the parameters and the optimizer's state. Already computed after scores() if the
   // device is a member of a team.
   std::uint64_t fingerprint();
@@ -104,6 +106,7 @@ class DeviceExecutor final : public Executor {
   FusedTraining* fused(Index size);
   FusedTraining* fused_scoring();
   FusedTrainingArguments images_of(Dataset const& data);  // for the fused kernel
+  void copy_rows(DeviceMemory& to, HostMemory const& rows, std::size_t steps, Queue& queue);
   void run_fused(FusedTraining& training, Index size, Index steps);
 
   Assignment assignment_;
@@ -131,6 +134,8 @@ class DeviceExecutor final : public Executor {
   DeviceMemory rows_, recorded_losses_;                      // of the steps of one recording
   HostMemory host_rows_, host_losses_;                       // of an epoch
   HostMemory next_rows_;                                     // of the next epoch
+  DeviceMemory fused_rows_, next_fused_rows_;                // their copies, for fused kernels
+  Queue ahead_;                                              // copies the rows of the next epoch
   std::optional<long long> next_rows_of_;                    // its steps_done, once prepared
   HostMemory copies_;                                        // of values and states, for their fingerprint
   std::optional<std::uint64_t> fingerprint_;                 // of their current state

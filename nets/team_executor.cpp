@@ -66,12 +66,13 @@ class TeamExecutor final : public Executor {
   }
 
   Index advance() override {
-    Index steps = 0;
-    crew_.run([&](int i) {
-      Index const mine = member(i).advance();
-      if (i == 0) steps = mine;
-    });
-    return steps;
+    std::vector<Index> steps(members_.size());
+    auto const advance = [&](int i) { steps[static_cast<std::size_t>(i)] = member(i).advance(); };
+    if (member(0).enqueues_one_kernel())  // takes less time than waking the crew's threads
+      for (int i = 0; i < here_; ++i) advance(i);
+    else
+      crew_.run(advance);
+    return steps[0];
   }
 
   double loss_sum() override { return member(0).loss_sum(); }

@@ -78,13 +78,38 @@ TEST(FusedTraining, RefusalsSayWhatDoesNotFit) {
   EXPECT_EQ(refusal(network, cpu), "the backend cpu does not run GPU kernels");
 }
 
+// The lanes of a warp load fragments from different banks, whatever the extents; see matrix_convolution.h.
+TEST(FusedTraining, TensorCoresMultiplyConvolutionsInTf32) {
+  auto const planned = [](char const* gpu, DataType factors) {
+    Device const device = device_of(gpu);
+    FusedNetwork const layers = composed(lenet5::Variant::modern, device);
+    return plan_fused(layers, 64, with_momentum(), device, factors).network;
+  };
+  FusedNetwork const network = planned("h200", DataType::tf32);
+  EXPECT_TRUE(network.layer[0].tf32 && network.layer[1].tf32);
+  EXPECT_FALSE(network.layer[2].tf32);
+  EXPECT_FALSE(planned("h200", DataType::f32).layer[0].tf32);
+  EXPECT_FALSE(planned("t4", DataType::tf32).layer[0].tf32);  // sm_75 has no tf32
+  for (FusedLayer const& layer : {network.layer[0], network.layer[1]}) {
+    EXPECT_TRUE(layer.row() % 32 >= 8 && layer.row() % 32 <= 24);
+    EXPECT_TRUE(layer.channels == 1 || layer.plane() % 16 == 8);
+    EXPECT_EQ(layer.gradient_plane(true) % 16, 8);
+    EXPECT_EQ(layer.gradient_plane(false) % 8, 4);
+    EXPECT_EQ((layer.gradient_row(true) - layer.width) % 8, 0);
+  }
+}
+
 TEST(FusedTraining, TheKernelCompilesWithoutManySpills) {
   if (!jit::nvrtc_available()) GTEST_SKIP() << jit::nvrtc_description();
   Device const device = device_of("h200");
-  FusedPlan const plan = plan_fused(composed(lenet5::Variant::modern, device), 64, with_momentum(), device);
-  auto const cubin = jit::compile(cuda::kernel_source(plan::fused_kernel(plan), device.gpu));
-  EXPECT_LE(cubin.local_bytes, 64);
-  EXPECT_EQ(cubin.compiler_warnings, "");
+  FusedNetwork const layers = composed(lenet5::Variant::modern, device);
+  for (DataType const factors : {DataType::f32, DataType::tf32})
+    for (Index const batch : {64, 1024}) {
+      FusedPlan const plan = plan_fused(layers, batch, with_momentum(), device, factors);
+      auto const cubin = jit::compile(cuda::kernel_source(plan::fused_kernel(plan), device.gpu));
+      EXPECT_LE(cubin.local_bytes, 64) << name_of(factors) << ", batch " << batch;
+      EXPECT_EQ(cubin.compiler_warnings, "");
+    }
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "src/ops/architecture.h"
 #include "src/plan/network/emulated.h"
 
 namespace cosmati::plan {
@@ -57,7 +58,7 @@ std::string refusal_of(FusedPlan const& plan) {
 
 bool by_tensor_cores(FusedLayer const& layer, Gpu const& gpu) {
   constexpr int widest = 8;  // taps of a row in one step
-  return gpu.major >= 8 && layer.is_convolution() && layer.pool <= 2 && layer.taps <= widest;
+  return features_of(gpu).mma && layer.is_convolution() && layer.pool <= 2 && layer.taps <= widest;
 }
 
 int shared_bytes(FusedNetwork const& network) {
@@ -128,9 +129,12 @@ FusedPlan plan_fused(FusedNetwork const& layers, Index batch, OptimizerProblem c
 
 std::string FusedPlan::text() const {
   if (!refusal.empty()) return "trained layer by layer: " + refusal;
+  bool const matrices = std::any_of(network.layer, network.layer + network.layers,
+                                    [](FusedLayer const& layer) { return layer.tf32; });
   return fmt::format(
-      "trained by one kernel for many steps: {} {} and {} threads per block, {} bytes of shared memory",
-      network.images, network.images == 1 ? "image" : "images", network.threads, shared_bytes);
+      "trained by one kernel for many steps: {} {} and {} threads per block, {} bytes of shared memory{}",
+      network.images, network.images == 1 ? "image" : "images", network.threads, shared_bytes,
+      matrices ? ", convolutions by tensor cores" : "");
 }
 
 }  // namespace cosmati
