@@ -62,6 +62,33 @@ TEST(DgradSmallCMma, EveryLayoutOfTheResultAndTheFilter) {
     }
 }
 
+// The pixels in a row of a cell are computed together; what reaches one of them must not reach the others.
+TEST(DgradSmallCMma, AnInfinityReachesOnlyThePixelsThatItsTapsConnect) {
+  Geometry geometry;
+  geometry.n = 1, geometry.c = 3, geometry.k = 8, geometry.h = geometry.w = 12, geometry.r = geometry.s = 5;
+  for (int i : {0, 1}) geometry.stride[i] = 2, geometry.pad_begin[i] = 1, geometry.pad_end[i] = 2;
+  auto const p = problem_of(data, DataType::f16, DataType::f32, TensorFormat::nhwc, geometry);
+  PlanOptions options;
+  options.kernel = kernel, options.policy = policy;
+  auto const plan = make_plan(p, emulated_device(), options);
+  Tensor y = filled(p.y, 1), w(p.w), x(p.x);
+  for (Index i = 0; i < w.layout().span(); ++i) store(p.w.type, w.data(), i, 1);
+  constexpr Index row = 3, column = 2;
+  y.set(row * p.y.extent(3) + column, std::numeric_limits<double>::infinity());
+  ConvolutionProblem::Arguments arguments;
+  arguments.dx = x.data(), arguments.w = w.data(), arguments.dy = y.data();
+  prepare(plan).run(arguments, nullptr);
+  auto const connected = [](Index pixel, Index position) {
+    return 0 <= pixel + 1 - 2 * position && pixel + 1 - 2 * position < 5;
+  };
+  for (Index h = 0; h < geometry.h; ++h)
+    for (Index q = 0; q < geometry.w; ++q) {
+      double const found = x.get(h * geometry.w + q);
+      EXPECT_EQ(std::isfinite(found), !(connected(h, row) && connected(q, column))) << h << ", " << q;
+      EXPECT_FALSE(std::isnan(found)) << h << ", " << q;
+    }
+}
+
 TEST(DgradSmallCMma, RefusalsHoldTheNumbers) {
   auto const refusal = [](Geometry const& geometry, DataType type, TensorFormat format,
                           ConvolutionDirection direction = data) {

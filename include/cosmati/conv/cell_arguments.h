@@ -23,6 +23,17 @@ struct CellArguments {
   CellShape shape;  // for a kernel compiled without a fixed shape
 };
 
+// The tile of a block: its image and its first cells.
+struct CellTile {
+  int image, row, column;
+  COSMATI_DEVICE CellTile(CellArguments const& window, CellShape const& shape, int number) {
+    int const down_of_all = window.tiles_across.quotient(number);
+    image = window.tiles_down.quotient(down_of_all);
+    row = (down_of_all - image * window.tiles_down.divisor) * shape.down;
+    column = (number - down_of_all * window.tiles_across.divisor) * shape.across;
+  }
+};
+
 template <class Epilogue, class Destination>
 struct CellParameters {
   CellArguments window;

@@ -38,8 +38,22 @@ struct CellShape {
   COSMATI_CONSTEXPR int threads() const { return warps * 32; }
   COSMATI_CONSTEXPR int cells() const { return down * across; }
   COSMATI_CONSTEXPR int places() const { return rows.places() * columns.places(); }
-  COSMATI_CONSTEXPR int taps() const { return rows.taps * columns.taps; }
-  // Whether a thread reads a tap's fragment once for all places of a cell.
+  // Whether the columns of an mma are the channels of all pixels in a row of a cell. Its fragments of the
+  // filter then have a row of taps and a column of the window each, with zeros where no tap connects the two.
+  COSMATI_CONSTEXPR bool merges() const { return columns.places() * channels <= max_channels; }
+  COSMATI_CONSTEXPR int mma_columns() const { return merges() ? columns.places() * channels : channels; }
+  // The sums of a cell, and the fragments of the filter.
+  COSMATI_CONSTEXPR int groups() const { return merges() ? rows.places() : places(); }
+  COSMATI_CONSTEXPR int filter_columns() const { return merges() ? columns.reach() : columns.taps; }
+  COSMATI_CONSTEXPR int taps() const { return rows.taps * filter_columns(); }
+  // The fragment of the filter for a position (r, s) of the window and a group of sums; -1 if there is none.
+  COSMATI_CONSTEXPR int tap(int group, int r, int s) const {
+    int const across_cell = merges() ? 1 : columns.places();
+    int const row = rows.tap(group / across_cell, r);
+    int const column = merges() ? s : columns.tap(group % across_cell, s);
+    return row < 0 || column < 0 ? -1 : row * filter_columns() + column;
+  }
+  // Whether a thread reads a fragment of the filter once for all sums of a cell.
   COSMATI_CONSTEXPR bool keeps_taps() const { return taps() <= 25; }
   COSMATI_CONSTEXPR int halo_rows() const { return (down - 1) * rows.cells + rows.reach(); }
   COSMATI_CONSTEXPR int halo_columns() const { return (across - 1) * columns.cells + columns.reach(); }

@@ -1,8 +1,9 @@
 // The data gradient of a convolution (a transposed convolution) whose result has at most 8 channels, on
 // tensor cores. A block keeps a tile of dy with its halo in shared memory and the whole filter as fragments;
-// the rows of an mma are 16 cells (cell_shape.h), its columns are the channels of one pixel of each cell, and
-// its depth is channels of dy. Each position of a cell's window is read once for all pixels of the cell, and
-// multiplied by the taps that reach them: no inserted zeros are multiplied.
+// the rows of an mma are 16 cells (cell_shape.h), its columns are the channels of one pixel of each cell or,
+// if they fit, of all pixels in one of its rows, and its depth is channels of dy. Each position of a cell's
+// window is read once for all pixels of the cell, and multiplied by the taps that reach them: no inserted
+// zeros are multiplied.
 #pragma once
 #include "cosmati/arch/convert.h"
 #include "cosmati/arch/matrix.h"
@@ -23,7 +24,7 @@ struct DgradSmallCMmaTraits {
   using Params = CellParameters<typename Epilogue::Arguments, typename Destination::Arguments>;
   static constexpr bool fixed = fixed_;
   static constexpr int threads = shape_.threads(), blocks = shape_.blocks, fragments = shape_.fragments;
-  static constexpr int places = fixed ? shape_.places() : unfixed_cell_places;
+  static constexpr int groups = fixed ? shape_.groups() : unfixed_cell_places;
   // The taps whose fragments stay in registers while a pack is multiplied.
   static constexpr int kept_taps = fixed && shape_.keeps_taps() ? shape_.taps() : 0;
   static constexpr int run = fixed && !shape_.channels_together ? 1
@@ -45,30 +46,19 @@ struct DgradSmallCMmaTraits {
   };
 };
 
-// The tile of a block: its image and its first cells.
-struct CellTile {
-  int image, row, column;
-  COSMATI_DEVICE CellTile(CellArguments const& window, CellShape const& shape, int number) {
-    int const down_of_all = window.tiles_across.quotient(number);
-    image = window.tiles_down.quotient(down_of_all);
-    row = (down_of_all - image * window.tiles_down.divisor) * shape.down;
-    column = (number - down_of_all * window.tiles_across.divisor) * shape.across;
-  }
-};
-
 template <class Traits>
 struct DgradSmallCMma {
   using Element = typename Traits::Element;
   static constexpr int size = static_cast<int>(sizeof(Element)), per_word = 4 / size, unit = 16 / size;
-  using Sums = float[Traits::fragments][Traits::places][4];
+  using Sums = float[Traits::fragments][Traits::groups][4];
   using Fragment = Vector<unsigned, 2>;  // one lane's part of a filter fragment
 
   CellArguments const& window;
   CellShape const shape;
   unsigned char* filter;  // (tap, pack, lane) of the filter's fragments, 8 bytes each
 
-  // Fragments in the layout of mma's b: for channel g of dx, lane 4 * g + t holds the four bytes of depth at
-  // byte 4 * t and the four at byte 16 + 4 * t.
+  // Fragments in the layout of mma's b: for column g of the mma, lane 4 * g + t holds the four bytes of depth
+  // at byte 4 * t and the four at byte 16 + 4 * t.
   COSMATI_DEVICE void load_filter() const {
     auto const* const from = arch::as_global(static_cast<Element const*>(window.filter));
     int const packs = window.chunks * shape.packs, words = shape.taps() * packs * 64;
@@ -79,12 +69,15 @@ struct DgradSmallCMma {
       COSMATI_UNROLL
       for (int i = 0; i < together; ++i) {
         int const word = first + i * Traits::threads, lane = word / 2 % 32, pack = word / 64;
-        int const tap = pack / packs, r = tap / shape.columns.taps, s = tap - r * shape.columns.taps;
-        int const channel = lane / 4;
+        int const tap = pack / packs, r = tap / shape.filter_columns();
+        int const along = tap - r * shape.filter_columns(), column = lane / 4;
+        int const pixel = column / shape.channels, channel = column - pixel * shape.channels;
+        int const s = shape.merges() ? shape.columns.tap(pixel, along) : along;
         int const input = ((pack - tap * packs) * 32 + word % 2 * 16 + lane % 4 * 4) / size;
         COSMATI_UNROLL
         for (int e = 0; e < per_word; ++e) {
-          bool const exists = word < words && channel < shape.channels && input + e < window.inputs;
+          bool const exists =
+              word < words && column < shape.mma_columns() && s >= 0 && input + e < window.inputs;
           Index const at = (input + e) * window.filter_input + channel * window.filter_output +
                            r * window.filter_row + s * window.filter_column;
           Element const element = arch::load_constant<Element>(from + (exists ? at : 0));
@@ -151,17 +144,15 @@ struct DgradSmallCMma {
           COSMATI_UNROLL
           for (int f = 0; f < Traits::fragments; ++f) arch::load_matrices<false>(a[f], first[f] + position);
           COSMATI_UNROLL
-          for (int place = 0; place < shape.places(); ++place) {
-            int const tap_row = shape.rows.tap(place / shape.columns.places(), r),
-                      tap_column = shape.columns.tap(place % shape.columns.places(), s);
-            if (tap_row < 0 || tap_column < 0) continue;
-            int const tap = tap_row * shape.columns.taps + tap_column;
+          for (int group = 0; group < shape.groups(); ++group) {
+            int const tap = shape.tap(group, r, s);
+            if (tap < 0) continue;
             Fragment const b = Traits::kept_taps > 0 ? kept[Traits::kept_taps > 0 ? tap : 0]
                                                      : arch::load<Fragment>(taps + tap * packs * 256);
             unsigned const both[2] = {b[0], b[1]};
             COSMATI_UNROLL
             for (int f = 0; f < Traits::fragments; ++f)
-              arch::multiply_matrices<Element, Element>(sum[f][place], a[f], both);
+              arch::multiply_matrices<Element, Element>(sum[f][group], a[f], both);
           }
         }
       }
@@ -171,22 +162,56 @@ struct DgradSmallCMma {
     }
   }
 
-  // Writes the sums to shared memory as (cell, place, channel).
+  // Writes the sums to shared memory as (cell, place, channel), which is (cell, group, column).
   COSMATI_DEVICE void stage(Sums const& sum, float* staged) const {
     int const lane = arch::thread() % 32, warp = arch::thread() / 32;
     COSMATI_UNROLL
     for (int f = 0; f < Traits::fragments; ++f) {
       COSMATI_UNROLL
-      for (int place = 0; place < Traits::places; ++place) {
+      for (int group = 0; group < Traits::groups; ++group) {
         COSMATI_UNROLL
         for (int i = 0; i < 4; ++i) {
           int const cell = (warp * Traits::fragments + f) * 16 + lane / 4 + i / 2 * 8,
-                    channel = lane % 4 * 2 + i % 2;
-          if (cell < shape.cells() && place < shape.places() && channel < shape.channels)
-            staged[(cell * shape.places() + place) * shape.channels + channel] = sum[f][place][i];
+                    column = lane % 4 * 2 + i % 2;
+          if (cell < shape.cells() && group < shape.groups() && column < shape.mma_columns())
+            staged[(cell * shape.groups() + group) * shape.mma_columns() + column] = sum[f][group][i];
         }
       }
     }
+  }
+
+  // One element of dx, without tensor cores. A fragment of merged columns has zeros for the pixels of a cell
+  // that a position of the window does not reach, and zero times infinity is NaN; so sums that are not finite
+  // are computed again, from what reaches them.
+  COSMATI_DEVICE float recomputed(int image, int h, int w, int channel) const {
+    auto const* const dy =
+        arch::as_global(static_cast<Element const*>(window.image)) + image * window.image_stride;
+    auto const* const taps =
+        arch::as_global(static_cast<Element const*>(window.filter)) + channel * window.filter_output;
+    int const cell_row = h / shape.rows.places(), cell_column = w / shape.columns.places();
+    float sum = 0;
+    COSMATI_NO_UNROLL
+    for (int r = 0; r < shape.rows.reach(); ++r) {
+      int const row = cell_row * shape.rows.cells + shape.rows.lowest() + r;
+      int const tap_row = shape.rows.tap(h - cell_row * shape.rows.places(), r);
+      if (tap_row < 0 || row < 0 || row >= window.image_rows) continue;
+      COSMATI_NO_UNROLL
+      for (int s = 0; s < shape.columns.reach(); ++s) {
+        int const column = cell_column * shape.columns.cells + shape.columns.lowest() + s;
+        int const tap_column = shape.columns.tap(w - cell_column * shape.columns.places(), s);
+        if (tap_column < 0 || column < 0 || column >= window.image_columns) continue;
+        COSMATI_NO_UNROLL
+        for (int k = 0; k < window.inputs; ++k) {
+          Element const gradient =
+              arch::load_constant<Element>(dy + row * window.image_row + column * window.image_column + k);
+          Element const weight =
+              arch::load_constant<Element>(taps + k * window.filter_input + tap_row * window.filter_row +
+                                           tap_column * window.filter_column);
+          sum = arch::multiply_add(arch::number_cast<float>(gradient), arch::number_cast<float>(weight), sum);
+        }
+      }
+    }
+    return sum;
   }
 
   // Stores a tile of dx; adjacent threads have adjacent pixels of a row.
@@ -208,8 +233,12 @@ struct DgradSmallCMma {
       for (int channel = 0; channel < shape.channels; channel += run) {
         Real value[Traits::run];
         COSMATI_UNROLL
-        for (int c = 0; c < Traits::run; ++c)
-          value[c] = c < run ? arch::number_cast<Real>(from[channel + c]) : Real{};
+        for (int c = 0; c < Traits::run; ++c) {
+          float sum = c < run ? from[channel + c] : 0.0f;
+          bool const finite = sum - sum == 0.0f;
+          if (shape.merges() && !finite) sum = recomputed(tile.image, h, w, channel + c);
+          value[c] = arch::number_cast<Real>(sum);
+        }
         int const m = window.swapped ? channel : pixel, n = window.swapped ? pixel : channel;
         typename Traits::Epilogue::Tile const epilogue(params.epilogue, 0, m, n);
         Traits::Epilogue::apply(epilogue, 0, 0, run, value);
@@ -257,8 +286,8 @@ dgrad_small_c_mma_kernel(COSMATI_PARAMETER typename Traits::Params params) {
       arch::block_barrier();
       COSMATI_UNROLL
       for (auto& fragment : sum)
-        for (auto& place : fragment)
-          for (float& value : place) value = 0;
+        for (auto& group : fragment)
+          for (float& value : group) value = 0;
     }
     number = next, chunk = next_chunk;
   }

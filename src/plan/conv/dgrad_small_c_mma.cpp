@@ -65,17 +65,13 @@ std::string violation(Problem const& p, Device const& device) {
   return {};
 }
 
-// The number of products of a cell: (position of the window, place) pairs that a tap connects.
+// The number of products of a cell: (position of the window, group) pairs that a tap connects.
 int reached(CellShape const& shape) {
-  int rows = 0, columns = 0;
-  auto const count = [](CellAxis const& axis) {
-    int taps = 0;
-    for (int place = 0; place < axis.places(); ++place)
-      for (int window = 0; window < axis.reach(); ++window) taps += axis.tap(place, window) >= 0 ? 1 : 0;
-    return taps;
-  };
-  rows = count(shape.rows), columns = count(shape.columns);
-  return rows * columns;
+  int products = 0;
+  for (int group = 0; group < shape.groups(); ++group)
+    for (int r = 0; r < shape.rows.reach(); ++r)
+      for (int s = 0; s < shape.columns.reach(); ++s) products += shape.tap(group, r, s) >= 0 ? 1 : 0;
+  return products;
 }
 
 // Tiles of an image, down and across.
@@ -122,7 +118,7 @@ class ShapeSearch {
     if (!is_emulated_ && shape.warps == unfixed_cell_warps) return;
     if (is_emulated_) {
       if (shape.warps != unfixed_cell_warps || shape.fragments != 1 || shape.packs > 2) return;
-      if (shape.places() > unfixed_cell_places) return;
+      if (shape.groups() > unfixed_cell_places) return;
     }
     for (int of_row = 1; of_row <= 16; ++of_row) {
       Index const across = parts(width, of_row);
@@ -138,7 +134,7 @@ class ShapeSearch {
     constexpr int max_code = 800, max_registers = 200;
     int const chunks = to_int(parts(steps_, shape.packs));
     int const code = reached(shape) * shape.fragments;
-    int const sums = shape.fragments * shape.places() * 4;
+    int const sums = shape.fragments * shape.groups() * 4;
     int const kept = shape.keeps_taps() ? 2 * shape.taps() : 8;
     int const registers = (48 + sums + kept + 8 * shape.fragments + 7) / 8 * 8;
     int const bytes = shape.shared_bytes(chunks);
