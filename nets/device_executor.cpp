@@ -4,8 +4,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <string>
+#include <string_view>
 
 #include "cosmati/epilogue/parse.h"
 #include "src/backend/cpu/runtime/parallel.h"
@@ -402,8 +404,10 @@ FusedTraining* DeviceExecutor::fused(Index size) {
 }
 
 bool DeviceExecutor::enqueues_one_kernel() {
+  char const* const blocking = std::getenv("CUDA_LAUNCH_BLOCKING");
+  bool const waits = blocking != nullptr && std::string_view(blocking) != "0";
   Index const left = static_cast<Index>(epoch_.order->size()) - next_;
-  return static_cast<Stream>(queue_) != nullptr && left > 0 &&
+  return static_cast<Stream>(queue_) != nullptr && !waits && left > 0 &&
          fused(std::min(assignment_.batch, left)) != nullptr;
 }
 

@@ -67,7 +67,8 @@ class DeviceExecutor final : public Executor {
   FusedTraining& fused_training(Index size) { return *fused_.at(size); }
   // Trains batches of this size without the fused kernel.
   void train_by_layers(Index size);
-  // Whether advance() only enqueues a fused kernel, so that members may call it one after another.
+  // Whether advance() only enqueues a fused kernel, so that one thread may call it for all members.
+  // CUDA_LAUNCH_BLOCKING makes launches wait for kernels, which wait for those of the other members.
   bool enqueues_one_kernel();
   // A hash of every bit of the parameters and the optimizer's state. Already computed after scores() if the
   // device is a member of a team.

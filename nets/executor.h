@@ -56,8 +56,8 @@ class Executor {
  public:
   virtual ~Executor() = default;
   virtual void begin(Epoch epoch) = 0;
-  // Prepares the host's data for `epoch`, the next one, while the last steps of the current one are in
-  // flight. Optional.
+  // Prepares the data of `epoch`, the next one, on the host and possibly in the device's memory, while the
+  // last steps of the current one are in flight. Optional.
   virtual void prepare_epoch([[maybe_unused]] Epoch const& epoch) {}
   // Runs or enqueues one or a few steps and returns their number; 0 at the end of the epoch.
   virtual Index advance() = 0;

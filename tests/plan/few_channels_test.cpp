@@ -107,6 +107,16 @@ TEST(DgradSmallCMma, RefusalsHoldTheNumbers) {
   expect(refusal(odd, DataType::f16, TensorFormat::nchw), "(channels last)");
   expect(refusal(few_channels().front(), DataType::f16, TensorFormat::nhwc, ConvolutionDirection::forward),
          "a data gradient");
+  // Merged columns would take a fragment for each position of a dilated window.
+  Geometry dilated;
+  dilated.k = 512, dilated.h = dilated.w = 64;
+  for (int i : {0, 1}) dilated.dilation[i] = dilated.pad_begin[i] = dilated.pad_end[i] = 4;
+  Device device = emulated_device();
+  device.backend = Backend::cuda;
+  EXPECT_EQ(
+      plan::cell_plan(problem_of(data, DataType::f16, DataType::f16, TensorFormat::nhwc, dilated), device)
+          .refusal,
+      "");
   PlanOptions options;
   options.kernel = kernel;
   for (char const* const other : {"multiply=wgmma", "large"}) {

@@ -78,7 +78,7 @@ TEST(FusedTraining, RefusalsSayWhatDoesNotFit) {
   EXPECT_EQ(refusal(network, cpu), "the backend cpu does not run GPU kernels");
 }
 
-// The lanes of a warp load fragments from different banks, whatever the extents; see matrix_convolution.h.
+// Rows and planes are such that most loads of fragments access different banks; see FusedLayer::tf32.
 TEST(FusedTraining, TensorCoresMultiplyConvolutionsInTf32) {
   auto const planned = [](char const* gpu, DataType factors) {
     Device const device = device_of(gpu);
@@ -90,6 +90,18 @@ TEST(FusedTraining, TensorCoresMultiplyConvolutionsInTf32) {
   EXPECT_FALSE(network.layer[2].tf32);
   EXPECT_FALSE(planned("h200", DataType::f32).layer[0].tf32);
   EXPECT_FALSE(planned("t4", DataType::tf32).layer[0].tf32);  // sm_75 has no tf32
+  FusedNetwork wide = composed(lenet5::Variant::modern, device_of("h200"));
+  wide.layer[0].maps = wide.layer[1].channels = 72;  // sums for all maps would not fit in registers
+  EXPECT_FALSE(
+      plan_fused(wide, 64, with_momentum(), device_of("h200"), DataType::tf32).network.layer[0].tf32);
+  // Arrays that fit in shared memory only as f32.
+  FusedNetwork large = composed(lenet5::Variant::modern, device_of("h200"));
+  large.layer[0].channels = 28;
+  FusedPlan const exact = plan_fused(large, 64, with_momentum(), device_of("h200"));
+  FusedPlan const rounded = plan_fused(large, 64, with_momentum(), device_of("h200"), DataType::tf32);
+  EXPECT_EQ(exact.refusal, "");
+  EXPECT_EQ(rounded.refusal, "");
+  EXPECT_FALSE(rounded.network.layer[0].tf32);
   for (FusedLayer const& layer : {network.layer[0], network.layer[1]}) {
     EXPECT_TRUE(layer.row() % 32 >= 8 && layer.row() % 32 <= 24);
     EXPECT_TRUE(layer.channels == 1 || layer.plane() % 16 == 8);

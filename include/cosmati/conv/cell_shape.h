@@ -40,7 +40,10 @@ struct CellShape {
   COSMATI_CONSTEXPR int places() const { return rows.places() * columns.places(); }
   // Whether the columns of an mma are the channels of all pixels in a row of a cell. Its fragments of the
   // filter then have a row of taps and a column of the window each, with zeros where no tap connects the two.
-  COSMATI_CONSTEXPR bool merges() const { return columns.places() * channels <= max_channels; }
+  COSMATI_CONSTEXPR bool merges() const {
+    bool const fits = columns.places() * channels <= max_channels;
+    return columns.places() > 1 && fits && columns.reach() <= columns.taps;
+  }
   COSMATI_CONSTEXPR int mma_columns() const { return merges() ? columns.places() * channels : channels; }
   // The sums of a cell, and the fragments of the filter.
   COSMATI_CONSTEXPR int groups() const { return merges() ? rows.places() : places(); }
@@ -73,6 +76,6 @@ struct CellShape {
 };
 
 // The emulator's kernel has its shape in the arguments; these are its arrays.
-inline constexpr int unfixed_cell_warps = 2, unfixed_cell_places = 8;
+inline constexpr int unfixed_cell_warps = 2, unfixed_cell_groups = 8;
 
 }  // namespace cosmati

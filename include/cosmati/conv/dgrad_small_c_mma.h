@@ -2,8 +2,7 @@
 // tensor cores. A block keeps a tile of dy with its halo in shared memory and the whole filter as fragments;
 // the rows of an mma are 16 cells (cell_shape.h), its columns are the channels of one pixel of each cell or,
 // if they fit, of all pixels in one of its rows, and its depth is channels of dy. Each position of a cell's
-// window is read once for all pixels of the cell, and multiplied by the taps that reach them: no inserted
-// zeros are multiplied.
+// window is read once for all pixels of the cell, and multiplied by the taps that reach them.
 #pragma once
 #include "cosmati/arch/convert.h"
 #include "cosmati/arch/matrix.h"
@@ -24,7 +23,7 @@ struct DgradSmallCMmaTraits {
   using Params = CellParameters<typename Epilogue::Arguments, typename Destination::Arguments>;
   static constexpr bool fixed = fixed_;
   static constexpr int threads = shape_.threads(), blocks = shape_.blocks, fragments = shape_.fragments;
-  static constexpr int groups = fixed ? shape_.groups() : unfixed_cell_places;
+  static constexpr int groups = fixed ? shape_.groups() : unfixed_cell_groups;
   // The taps whose fragments stay in registers while a pack is multiplied.
   static constexpr int kept_taps = fixed && shape_.keeps_taps() ? shape_.taps() : 0;
   static constexpr int run = fixed && !shape_.channels_together ? 1

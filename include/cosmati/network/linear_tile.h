@@ -70,19 +70,19 @@ struct LinearTile : FusedBlock<network> {
       int const four = task % fours, part = task / fours;
       Four sum[images] = {};
       constexpr int loads = images == 1 ? 12 : 6;  // in flight
-      constexpr bool whole = outputs % (loads * parts) == 0;
+      constexpr bool full = outputs % (loads * parts) == 0;
       COSMATI_NO_UNROLL
       for (int first = part; first < outputs; first += loads * parts) {
         Four w[loads];
         COSMATI_UNROLL
         for (int load = 0; load < loads; ++load) {
-          int const o = whole || first + load * parts < outputs ? first + load * parts : outputs - 1;
+          int const o = full || first + load * parts < outputs ? first + load * parts : outputs - 1;
           w[load] = arch::load<Four>(values + layer.weight + o * inputs + 4 * four);
         }
         COSMATI_UNROLL
         for (int load = 0; load < loads; ++load) {
           int const o = first + load * parts;
-          if (!whole && o >= outputs) continue;
+          if (!full && o >= outputs) continue;
           COSMATI_UNROLL
           for (int image = 0; image < images; ++image) {
             float const gradient = this->template gradient<i + 1>(image)[o];

@@ -81,8 +81,9 @@ struct MatrixConvolutionTile : ConvolutionTile<network, i> {
   COSMATI_DEVICE static int lane_row() { return arch::thread() % 32 / 4; }
   COSMATI_DEVICE static int lane_column() { return arch::thread() % 4 * 2; }
 
-  // The number of tiles of rows that a warp computes together. A step takes a cycle of shared memory for each
-  // fragment of all warps, but at least its latency in each round.
+  // The number of tiles of rows that a warp computes together, so that they share the loads of columns. The
+  // cost of a step, in cycles: one for each load of a warp, since shared memory serves one per cycle, but at
+  // least the latency of a step for each round of tasks.
   static COSMATI_CONSTEXPR int tiles_together(int tiles, int groups) {
     constexpr int latency = 60;
     int best = 1, minimum = 0;

@@ -39,8 +39,8 @@ struct FusedLayer {
   // A fully connected layer of Gaussian units: outputs are the negative squared distances of the input from
   // the rows of the weights; without bias.
   bool gaussian = false;
-  // A convolution by tensor cores, whose factors are rounded to tf32; its arrays have other rows and planes,
-  // so that the eight rows and four depths that a warp loads together are in different banks.
+  // A convolution by tensor cores, whose factors are rounded to tf32. Its arrays have rows and planes such
+  // that most loads of a warp, of eight rows or columns and four depths, access different banks.
   bool tf32 = false;
 
   friend COSMATI_CONSTEXPR bool operator==(FusedLayer const&, FusedLayer const&) = default;
@@ -103,7 +103,7 @@ struct FusedLayer {
   COSMATI_CONSTEXPR int gradient_size(bool margin) const {
     return (maps * gradient_plane(margin) + 3) / 4 * 4;
   }
-  // With tensor cores, the number of parts of the pixels over which warps divide a filter gradient.
+  // With tensor cores, the number of parts into which the warps divide the pixels of a filter gradient.
   COSMATI_CONSTEXPR int gradient_parts(int threads) const {
     int const tiles = (channels * filter() + 15) / 16;
     int parts = 1;

@@ -49,7 +49,8 @@ class FusedTraining {
   // Enqueues arguments.steps steps. The caller sets the members up to `losses`, except `size`.
   void run(FusedTrainingArguments arguments, Stream stream = nullptr);
   // Enqueues the computation of `scores` (count, classes), in device memory, of the images whose numbers
-  // (s32, at least four) are at arguments.rows. The caller sets the members up to `rows`, and `values`.
+  // (s32) are at arguments.rows, an array of at least four elements. The caller sets the members up to
+  // `rows`, and `values`.
   void score(FusedTrainingArguments arguments, Index count, float* scores, Stream stream = nullptr);
 
  private:

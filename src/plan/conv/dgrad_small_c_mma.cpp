@@ -118,7 +118,7 @@ class ShapeSearch {
     if (!is_emulated_ && shape.warps == unfixed_cell_warps) return;
     if (is_emulated_) {
       if (shape.warps != unfixed_cell_warps || shape.fragments != 1 || shape.packs > 2) return;
-      if (shape.groups() > unfixed_cell_places) return;
+      if (shape.groups() > unfixed_cell_groups) return;
     }
     for (int of_row = 1; of_row <= 16; ++of_row) {
       Index const across = parts(width, of_row);
@@ -154,7 +154,7 @@ class ShapeSearch {
   }
 
   // Predicted seconds: limited by tensor cores, shared memory, issue slots, latency or memory. Fitted to 132
-  // shapes for six layers on an H100, which it predicts to 10 % (docs/decisions/0019).
+  // shapes without merged columns for six layers on an H100, which it predicts to 10 % (docs/decisions/0019).
   double predicted(CellShape const& shape, int chunks, double tiles) const {
     constexpr double launch_seconds = 3e-6, mma_clocks = 3.0, matrices_clocks = 5.4, fragment_clocks = 1.9,
                      chunk_clocks = 1200, tile_clocks = 2600;

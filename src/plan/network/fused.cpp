@@ -56,13 +56,40 @@ std::string refusal_of(FusedPlan const& plan) {
   return {};
 }
 
+// A warp keeps the sums of all maps or channels of its tiles in registers.
 bool by_tensor_cores(FusedLayer const& layer, Gpu const& gpu) {
-  constexpr int widest = 8;  // taps of a row in one step
-  return features_of(gpu).mma && layer.is_convolution() && layer.pool <= 2 && layer.taps <= widest;
+  constexpr int most_taps = 8, most_maps = 64;  // taps: of a row, in one step
+  return features_of(gpu).mma && layer.is_convolution() && layer.pool <= 2 && layer.taps <= most_taps &&
+         layer.maps <= most_maps && layer.channels <= most_maps;
 }
 
 int shared_bytes(FusedNetwork const& network) {
   return layout_of(network).total * static_cast<int>(sizeof(float));
+}
+
+FusedPlan plan_with(FusedNetwork const& layers, Index batch, OptimizerProblem const& optimizer,
+                    Device const& device, DataType factors, bool team) {
+  FusedPlan plan{layers, optimizer, device, batch, 0, {}};
+  FusedNetwork& network = plan.network;
+  network.adam = optimizer.kind == OptimizerKind::adam;
+  network.nesterov = optimizer.nesterov;
+  network.team = team;
+  bool const tf32 = factors == DataType::tf32;
+  for (int i = 0; i < network.layers; ++i)
+    network.layer[i].tf32 = tf32 && by_tensor_cores(network.layer[i], device.gpu);
+  if (device.backend == Backend::emulator) {
+    network.images = emulated_fused_images;
+    network.threads = emulated_fused_threads(tf32);
+  } else {
+    // Weights are read once for the images of a block, as long as all multiprocessors have images.
+    network.threads = 512;
+    Index const share = batch / std::max(device.gpu.multiprocessors, 1);
+    for (network.images = 4; network.images > 1; network.images /= 2)
+      if (network.images <= share + 1 && shared_bytes(network) <= device.gpu.shared_bytes_per_block) break;
+  }
+  plan.shared_bytes = shared_bytes(network);
+  plan.refusal = refusal_of(plan);
+  return plan;
 }
 
 }  // namespace
@@ -103,27 +130,10 @@ namespace cosmati {
 
 FusedPlan plan_fused(FusedNetwork const& layers, Index batch, OptimizerProblem const& optimizer,
                      Device const& device, DataType factors, bool team) {
-  FusedPlan plan{layers, optimizer, device, batch, 0, {}};
-  FusedNetwork& network = plan.network;
-  network.adam = optimizer.kind == OptimizerKind::adam;
-  network.nesterov = optimizer.nesterov;
-  network.team = team;
-  bool const tf32 = factors == DataType::tf32;
-  for (int i = 0; i < network.layers; ++i)
-    network.layer[i].tf32 = tf32 && plan::by_tensor_cores(network.layer[i], device.gpu);
-  if (device.backend == Backend::emulator) {
-    network.images = plan::emulated_fused_images;
-    network.threads = plan::emulated_fused_threads(tf32);
-  } else {
-    // Weights are read once for the images of a block, as long as all multiprocessors have images.
-    network.threads = 512;
-    Index const share = batch / std::max(device.gpu.multiprocessors, 1);
-    for (network.images = 4; network.images > 1; network.images /= 2)
-      if (network.images <= share + 1 && plan::shared_bytes(network) <= device.gpu.shared_bytes_per_block)
-        break;
-  }
-  plan.shared_bytes = plan::shared_bytes(network);
-  plan.refusal = plan::refusal_of(plan);
+  FusedPlan plan = plan::plan_with(layers, batch, optimizer, device, factors, team);
+  // The arrays for tensor cores may be larger; f32 is at least as accurate.
+  if (factors == DataType::tf32 && !plan.refusal.empty())
+    plan = plan::plan_with(layers, batch, optimizer, device, DataType::f32, team);
   return plan;
 }
 
