@@ -66,13 +66,16 @@ class TeamExecutor final : public Executor {
   }
 
   Index advance() override {
-    std::vector<Index> steps(members_.size());
-    auto const advance = [&](int i) { steps[static_cast<std::size_t>(i)] = member(i).advance(); };
+    Index steps = 0;
+    auto const advance = [&](int i) {
+      Index const mine = member(i).advance();
+      if (i == 0) steps = mine;
+    };
     if (member(0).enqueues_one_kernel())  // takes less time than waking the crew's threads
       for (int i = 0; i < here_; ++i) advance(i);
     else
       crew_.run(advance);
-    return steps[0];
+    return steps;
   }
 
   double loss_sum() override { return member(0).loss_sum(); }

@@ -7,6 +7,11 @@
 
 namespace cosmati {
 
+// Windows of `channels` channels and taps x taps elements, in rows with planes of `plane` and rows of `pitch`
+// elements, and their filters in columns, `next` elements apart, with taps in reverse order if `flipped`.
+template <int channels, int taps, int plane, int pitch, int next, bool flipped>
+struct MatrixWindows {};
+
 // The sums of `tiles` tiles of 16 rows and `groups` groups of 8 columns, and what they are products of: the
 // lane's rows and columns at depth 0.
 template <int tiles, int groups>
@@ -34,12 +39,10 @@ struct MatrixProduct {
     }
   }
 
-  // Adds the products of all channels and taps of a window. Rows have planes of `plane` and rows of `pitch`
-  // elements; columns have filters `next` apart, whose taps are in reverse order if `flipped`. The eight
-  // depths of a step are adjacent channels at one tap, or adjacent taps in a row, whichever takes fewer
-  // steps.
+  // Adds the products of all channels and taps of a window. The eight depths of a step are adjacent channels
+  // at one tap, or adjacent taps in a row, whichever takes fewer steps.
   template <int channels, int taps, int plane, int pitch, int next, bool flipped>
-  COSMATI_DEVICE void add_windows() {
+  COSMATI_DEVICE void add(MatrixWindows<channels, taps, plane, pitch, next, flipped>) {
     constexpr bool by_channel = (channels + 7) / 8 * taps <= channels;
     static_assert(by_channel || taps <= 8, "a row of taps is one step");
     int const t = arch::thread() % 4;
@@ -86,12 +89,12 @@ struct MatrixConvolutionTile : ConvolutionTile<network, i> {
   // least the latency of a step for each round of tasks.
   static COSMATI_CONSTEXPR int tiles_together(int tiles, int groups) {
     constexpr int latency = 60;
-    int best = 1, minimum = 0;
-    for (int together = 1; together == 1 || (together * groups <= 4); ++together) {
+    int best = 1, least = 0;
+    for (int together = 1; together == 1 || together * groups <= 4; ++together) {
       int const tasks = (tiles + together - 1) / together, rounds = (tasks + warps - 1) / warps;
       int const loads = tasks * (4 * together + 2 * groups);
       int const cost = loads > rounds * latency ? loads : rounds * latency;
-      if (minimum == 0 || cost < minimum) best = together, minimum = cost;
+      if (least == 0 || cost < least) best = together, least = cost;
     }
     return best;
   }
@@ -99,33 +102,19 @@ struct MatrixConvolutionTile : ConvolutionTile<network, i> {
   // Rows are sums: with pooling eight adjacent ones, and the eight below; columns are maps.
   COSMATI_DEVICE void forward() const {
     constexpr int across = layer.columns() * pool, each = 16 / pool;  // sums per row; per row of a tile
-    constexpr int tiles = (layer.rows() * across + each - 1) / each, all = images * tiles;
-    constexpr int groups = (maps + 7) / 8, together = tiles_together(all, groups);
-    COSMATI_NO_UNROLL
-    for (int first = warp() * together; first < all; first += warps * together) {
-      MatrixProduct<together, groups> product;
-      COSMATI_UNROLL
-      for (int m = 0; m < together; ++m) {
-        int const tile = minimum(first + m, all - 1);
-        COSMATI_UNROLL
-        for (int h = 0; h < 2; ++h) {
-          int const slot = sum_of_row(tile % tiles, h);
-          product.row[m][h] = this->template value<i>(tile / tiles) +
-                              (slot / across * pool + (pool == 2 ? h : 0)) * layer.row() + slot % across;
-        }
-      }
-      COSMATI_UNROLL
-      for (int n = 0; n < groups; ++n)
-        product.column[n] = shared + filters_at + minimum(8 * n + lane_row(), maps - 1) * map_pitch;
-      product.template add_windows<channels, taps, plane, layer.row(), filter, false>();
-      COSMATI_UNROLL
-      for (int m = 0; m < together; ++m) {
-        COSMATI_UNROLL
-        for (int n = 0; n < groups; ++n)
-          store_outputs<tiles, across>(product.sum[m][n], minimum(first + m, all - 1), 8 * n + lane_column(),
-                                       first + m < all);
-      }
-    }
+    constexpr int tiles = (layer.rows() * across + each - 1) / each;
+    auto const row = [&](int tile, int h) {
+      int const slot = sum_of_row(tile % tiles, h);
+      return this->template value<i>(tile / tiles) +
+             (slot / across * pool + (pool == 2 ? h : 0)) * layer.row() + slot % across;
+    };
+    auto const column = [&](int map) { return shared + filters_at + minimum(map, maps - 1) * map_pitch; };
+    using Windows = MatrixWindows<channels, taps, plane, layer.row(), filter, false>;
+    constexpr int all = images * tiles;
+    auto const store = [&](float const(&sum)[4], int tile, int map) {
+      store_outputs<tiles, across>(sum, minimum(tile, all - 1), map, tile < all);
+    };
+    each_tile<all, maps>(row, column, Windows(), store);
   }
 
   COSMATI_DEVICE void filter_gradient(bool set) const {
@@ -195,8 +184,36 @@ struct MatrixConvolutionTile : ConvolutionTile<network, i> {
 
   // Rows are inputs, columns are channels.
   COSMATI_DEVICE void data_gradient() const {
-    constexpr int inputs = layer.height * layer.width, tiles = (inputs + 15) / 16, all = images * tiles;
-    constexpr int groups = (channels + 7) / 8, together = tiles_together(all, groups);
+    constexpr int inputs = layer.height * layer.width, tiles = (inputs + 15) / 16;
+    auto const row = [&](int tile, int h) {
+      int const e = minimum(tile % tiles * 16 + 8 * h + lane_row(), inputs - 1);
+      return this->sum_gradient(tile / tiles) + (e / layer.width + layer.padding) * gradient_row +
+             e % layer.width + layer.padding;
+    };
+    auto const column = [&](int channel) {
+      return shared + filters_at + minimum(channel, channels - 1) * filter;
+    };
+    using Windows = MatrixWindows<maps, taps, gradient_plane, gradient_row, map_pitch, true>;
+    auto const store = [&](float const(&sum)[4], int tile, int channel) {
+      COSMATI_UNROLL
+      for (int r = 0; r < 4; ++r) {
+        int const e = tile % tiles * 16 + 8 * (r / 2) + lane_row(), c = channel + r % 2;
+        if (tile < images * tiles && e < inputs && c < channels)
+          this->store_gradient(sum[r], tile / tiles, c, e / layer.width, e % layer.width);
+      }
+    };
+    each_tile<images * tiles, channels>(row, column, Windows(), store);
+  }
+
+ private:
+  // Computes `all` tiles of 16 rows by `columns` columns. row(tile, h) and column(c): where row lane_row() +
+  // 8 h of a tile and column c begin, at depth 0, also for a column beyond the last; store(sum, tile,
+  // column), called by all lanes, stores a lane's sums of `column` and the next one, either of which, or the
+  // tile, may be beyond the last.
+  template <int all, int columns, class Row, class Column, class Windows, class Store>
+  COSMATI_DEVICE void each_tile(Row const& row, Column const& column, Windows windows,
+                                Store const& store) const {
+    constexpr int groups = (columns + 7) / 8, together = tiles_together(all, groups);
     COSMATI_NO_UNROLL
     for (int first = warp() * together; first < all; first += warps * together) {
       MatrixProduct<together, groups> product;
@@ -204,34 +221,19 @@ struct MatrixConvolutionTile : ConvolutionTile<network, i> {
       for (int m = 0; m < together; ++m) {
         int const tile = minimum(first + m, all - 1);
         COSMATI_UNROLL
-        for (int h = 0; h < 2; ++h) {
-          int const e = minimum(tile % tiles * 16 + 8 * h + lane_row(), inputs - 1);
-          product.row[m][h] = this->sum_gradient(tile / tiles) +
-                              (e / layer.width + layer.padding) * gradient_row + e % layer.width +
-                              layer.padding;
-        }
+        for (int h = 0; h < 2; ++h) product.row[m][h] = row(tile, h);
       }
       COSMATI_UNROLL
-      for (int n = 0; n < groups; ++n)
-        product.column[n] = shared + filters_at + minimum(8 * n + lane_row(), channels - 1) * filter;
-      product.template add_windows<maps, taps, gradient_plane, gradient_row, map_pitch, true>();
+      for (int n = 0; n < groups; ++n) product.column[n] = column(8 * n + lane_row());
+      product.add(windows);
       COSMATI_UNROLL
       for (int m = 0; m < together; ++m) {
-        int const tile = first + m;
         COSMATI_UNROLL
-        for (int n = 0; n < groups; ++n) {
-          COSMATI_UNROLL
-          for (int r = 0; r < 4; ++r) {
-            int const e = tile % tiles * 16 + 8 * (r / 2) + lane_row(), c = 8 * n + lane_column() + r % 2;
-            if (tile < all && e < inputs && c < channels)
-              this->store_gradient(product.sum[m][n][r], tile / tiles, c, e / layer.width, e % layer.width);
-          }
-        }
+        for (int n = 0; n < groups; ++n) store(product.sum[m][n], first + m, 8 * n + lane_column());
       }
     }
   }
 
- private:
   // The position in its map, rows of windows after one another, of the sum in row lane_row() + 8 h of a tile.
   COSMATI_DEVICE static int sum_of_row(int tile, int h) {
     constexpr int all = layer.rows() * layer.columns() * pool;
