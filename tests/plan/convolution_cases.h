@@ -17,6 +17,19 @@ inline Device emulated_device() {
   return device;
 }
 
+// A GPU that need not be present: for plans, and the texts of kernels.
+inline Device described_h200() {
+  Device device = emulated_device();
+  device.backend = Backend::cuda;
+  return device;
+}
+// The reason why `kernel` does not support the problem there.
+inline std::string refusal_of(ConvolutionProblem const& p, std::string const& kernel) {
+  for (Considered const& entry : make_plan(p, described_h200(), {}).considered)
+    if (entry.kernel == kernel) return entry.refusal;
+  return "no candidate";
+}
+
 struct Geometry {
   Index n = 2, c = 4, k = 6, h = 9, w = 7, r = 3, s = 3;
   Index stride[2] = {1, 1}, pad_begin[2] = {0, 0}, pad_end[2] = {0, 0}, dilation[2] = {1, 1};

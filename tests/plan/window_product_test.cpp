@@ -182,21 +182,9 @@ TEST(WindowProduct, EpiloguesSeeTheResultsIndices) {
     expect_right(with_epilogue(nhwc(direction, windowed_geometries().front())), kernel);
 }
 
-Device a_gpu() {
-  Device device = emulated_device();
-  device.backend = Backend::cuda;
-  return device;
-}
-
-std::string refusal(ConvolutionProblem const& p) {
-  for (Considered const& entry : make_plan(p, a_gpu(), {}).considered)
-    if (entry.kernel == kernel) return entry.refusal;
-  return "no candidate";
-}
-
 TEST(WindowProduct, CornersAreThoseOfTheFirstAndTheLastWindow) {
   Geometry geometry = windowed_geometries()[1];  // rows -1, 1, ..., 11 of 13, columns -1, 2, ..., 11 of 15
-  auto const all = plan::window_products(nhwc(forward, geometry), a_gpu().gpu);
+  auto const all = plan::window_products(nhwc(forward, geometry), described_h200().gpu);
   ASSERT_EQ(all.refusal, "");
   plan::WindowProduct const& made = all.parts.front();
   EXPECT_EQ(made.image.lower[0], -1);
@@ -208,7 +196,7 @@ TEST(WindowProduct, CornersAreThoseOfTheFirstAndTheLastWindow) {
 
 TEST(WindowProduct, RefusalsHoldTheNumbers) {
   auto const expect = [](ConvolutionProblem const& p, std::string const& part) {
-    EXPECT_NE(refusal(p).find(part), std::string::npos) << refusal(p);
+    EXPECT_NE(refusal_of(p, kernel).find(part), std::string::npos) << refusal_of(p, kernel);
   };
   Geometry const plain = windowed_geometries().front();
   Geometry odd = plain, far = plain, wide = plain, steps = plain, groups = plain;
@@ -216,37 +204,37 @@ TEST(WindowProduct, RefusalsHoldTheNumbers) {
   wide.dilation[1] = 130, wide.w = 300, wide.h = 3;
   wide.pad_begin[1] = wide.pad_end[1] = 100;
   steps.stride[1] = 9, steps.w = 30;
-  EXPECT_EQ(refusal(nhwc(forward, plain)), "");
-  EXPECT_EQ(plan::window_products(nhwc(forward, odd), a_gpu().gpu).refusal,
+  EXPECT_EQ(refusal_of(nhwc(forward, plain), kernel), "");
+  EXPECT_EQ(plan::window_products(nhwc(forward, odd), described_h200().gpu).refusal,
             "x: a stride of 12 elements of f16; TMA requires positive multiples of 8 elements (16 bytes)");
-  EXPECT_EQ(refusal(nhwc(forward, odd)), "");  // packed first
+  EXPECT_EQ(refusal_of(nhwc(forward, odd), kernel), "");  // packed first
   expect(nhwc(forward, far), "the first window begins at -130 of the rows");
   expect(nhwc(forward, wide), "TMA supports -128 to 127");
   expect(nhwc(forward, steps), "windows are 9 columns apart; TMA supports at most 8");
   expect(nhwc(forward, groups), "2 groups");
-  EXPECT_EQ(plan::window_products(nhwc(ConvolutionDirection::filter, odd), a_gpu().gpu).refusal,
+  EXPECT_EQ(plan::window_products(nhwc(ConvolutionDirection::filter, odd), described_h200().gpu).refusal,
             "12 channels; a TMA box of a filter gradient holds one tap and requires a multiple of 64");
-  EXPECT_EQ(refusal(nhwc(ConvolutionDirection::filter, odd)), "");
+  EXPECT_EQ(refusal_of(nhwc(ConvolutionDirection::filter, odd), kernel), "");
   ConvolutionProblem const tf32 = nhwc(ConvolutionDirection::filter, plain, DataType::tf32);
-  EXPECT_NE(plan::window_products(tf32, a_gpu().gpu).refusal.find("pixels are not contiguous"),
+  EXPECT_NE(plan::window_products(tf32, described_h200().gpu).refusal.find("pixels are not contiguous"),
             std::string::npos);
-  EXPECT_EQ(refusal(tf32), "");  // dy is transposed first
+  EXPECT_EQ(refusal_of(tf32, kernel), "");  // dy is transposed first
   expect(problem_of(ConvolutionDirection::filter, DataType::tf32, DataType::f32, TensorFormat::nchw, plain),
          "pixels are not contiguous");
   expect(nhwc(ConvolutionDirection::filter, plain, DataType::s8), "pixels are not contiguous");
   for (DataType const type : {DataType::s8, DataType::tf32}) {
-    EXPECT_EQ(plan::window_products(nhwc(data, plain, type), a_gpu().gpu).refusal,
+    EXPECT_EQ(plan::window_products(nhwc(data, plain, type), described_h200().gpu).refusal,
               std::string("multiply wgmma requires ") + name_of(type) +
                   " contiguous along k; in the filter, c is contiguous, not k");
-    EXPECT_EQ(refusal(nhwc(data, plain, type)), "");  // the filter is packed first
+    EXPECT_EQ(refusal_of(nhwc(data, plain, type), kernel), "");  // the filter is packed first
   }
   auto const pixels_last = problem_of(forward, DataType::f16, DataType::f16, TensorFormat::nchw, plain);
-  EXPECT_NE(plan::window_products(pixels_last, a_gpu().gpu).refusal.find("(channels last)"),
+  EXPECT_NE(plan::window_products(pixels_last, described_h200().gpu).refusal.find("(channels last)"),
             std::string::npos);
   expect(problem_of(forward, DataType::f16, DataType::f16, TensorFormat::chwn, plain),
          "strides of the images do not follow");
   expect(nhwc(forward, plain, DataType::f32), "multiply wgmma does not support f32 and f32");
-  Device old = a_gpu();
+  Device old = described_h200();
   old.gpu = describe_gpu("a100");
   EXPECT_NE(plan::window_products(nhwc(forward, plain), old.gpu).refusal.find("8.0"), std::string::npos);
 }
@@ -255,17 +243,17 @@ TEST(WindowProduct, PoliciesOfOneMainLoopAreNotForAnother) {
   Geometry geometry = windowed_geometries().front();
   geometry.n = 64, geometry.h = geometry.w = 56;
   PlanOptions options;
-  EXPECT_EQ(make_plan(nhwc(forward, geometry), a_gpu(), options).kernel, kernel);
+  EXPECT_EQ(make_plan(nhwc(forward, geometry), described_h200(), options).kernel, kernel);
   options.policy = "main_loop=multistage,multiply=mma";
-  EXPECT_EQ(make_plan(nhwc(forward, geometry), a_gpu(), options).kernel, "implicit_gemm");
+  EXPECT_EQ(make_plan(nhwc(forward, geometry), described_h200(), options).kernel, "implicit_gemm");
   options.policy = "main_loop=warp_specialized,vast";
-  auto const plan = make_plan(nhwc(forward, geometry), a_gpu(), options);
+  auto const plan = make_plan(nhwc(forward, geometry), described_h200(), options);
   EXPECT_EQ(plan.kernel, kernel);
   EXPECT_EQ(plan.recipe.product.policy_name, "vast");
   geometry.stride[0] = 2;
   options.policy = "partition=stream_k";
   options.kernel = kernel;
-  EXPECT_THROW(make_plan(nhwc(data, geometry), a_gpu(), options), Error);
+  EXPECT_THROW(make_plan(nhwc(data, geometry), described_h200(), options), Error);
 }
 
 // Blocks of stream-K read different pixels at the same time, so the L2 cache would not serve several tiles.
@@ -276,9 +264,9 @@ TEST(WindowProduct, LongFilterGradientsAreSplitEvenly) {
     PlanOptions options;
     options.kernel = kernel;
     ConvolutionProblem const p = nhwc(ConvolutionDirection::filter, geometry, type);
-    EXPECT_NE(make_plan(p, a_gpu(), options).recipe.product.policy.partition, Partition::stream_k);
+    EXPECT_NE(make_plan(p, described_h200(), options).recipe.product.policy.partition, Partition::stream_k);
     options.policy = "partition=stream_k";
-    EXPECT_EQ(make_plan(p, a_gpu(), options).recipe.product.policy.partition, Partition::stream_k);
+    EXPECT_EQ(make_plan(p, described_h200(), options).recipe.product.policy.partition, Partition::stream_k);
   }
 }
 
@@ -295,7 +283,7 @@ TEST(WindowProduct, TmaStoresThePixelsOfPhases) {
     PlanOptions options;
     options.kernel = kernel;
     options.policy = "medium";
-    auto const plan = make_plan(p, a_gpu(), options);
+    auto const plan = make_plan(p, described_h200(), options);
     std::string const traits = plan::program_of(plan).kernels.front().traits;
     bool const by_tma = traits.find("TensorDestination<f16, Along::k, ResultArguments>") != std::string::npos;
     EXPECT_NE(by_tma, traits.find("ConvDestination") != std::string::npos) << traits;
@@ -313,7 +301,7 @@ TEST(WindowProduct, AResultThatTmaCannotStoreKeepsItsStride) {
   for (Index const filters : {29, 32}) {
     Geometry g = windowed_geometries().front();
     g.k = filters;
-    plan::WindowProducts const windows = plan::window_products(nhwc(forward, g), a_gpu().gpu);
+    plan::WindowProducts const windows = plan::window_products(nhwc(forward, g), described_h200().gpu);
     EXPECT_EQ(windows.refusal, "");
     EXPECT_FALSE(windows.by_digits || windows.by_pixels);
     EXPECT_EQ(windows.parts.front().product.d.row_stride, filters);
@@ -339,7 +327,7 @@ TEST(WindowProduct, ComposedKernelsCompileWithoutSpills) {
     options.kernel = kernel;
     options.policy = each.policy;
     ConvolutionProblem const p = nhwc(each.direction, geometry, each.type);
-    auto const plan = make_plan(each.direction == filter ? p : with_epilogue(p), a_gpu(), options);
+    auto const plan = make_plan(each.direction == filter ? p : with_epilogue(p), described_h200(), options);
     EXPECT_EQ(jit::compile(main_source(plan)).local_bytes, 0);
   }
 }

@@ -33,7 +33,8 @@ enum class ConvolutionAlgorithm : unsigned char {
   channels_last,
   grouped,
   fprop_small_c,
-  wgrad_small_c
+  wgrad_small_c,
+  dgrad_phases
 };
 
 // The matrix that unroll_gemm writes before the product (cosmati/conv/unroll.h): lines contiguous along

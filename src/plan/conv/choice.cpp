@@ -26,6 +26,7 @@
 #include "src/plan/conv/program.h"
 #include "src/plan/conv/sliding.h"
 #include "src/plan/conv/unroll.h"
+#include "src/plan/conv/windows/merged_phases.h"
 #include "src/plan/conv/windows/tma_im2col.h"
 #include "src/plan/conv/winograd/winograd.h"
 #include "src/plan/emulated/contents.h"
@@ -260,6 +261,8 @@ std::vector<Candidate<Problem>> convolution_candidates(Backend) {
   general.batch_invariant = true;
   Candidate<Problem> windows{"warp_specialized", {}, nullptr, prepare};
   windows.offer = &offer_with_bias<&warp_specialized_convolution>;
+  Candidate<Problem> phases{"dgrad_phases", {}, nullptr, prepare};
+  phases.offer = &offer_with_bias<&dgrad_phases>;
   Candidate<Problem> simple{"direct", {}, nullptr, prepare};
   simple.offer = &offer_with_bias<&direct>;
   Candidate<Problem> unrolled{"unroll_gemm", {}, nullptr, prepare};
@@ -292,9 +295,9 @@ std::vector<Candidate<Problem>> convolution_candidates(Backend) {
   Candidate<Problem> copies{"channels_last", {}, nullptr, &prepare_on<&prepare_channels_last>};
   copies.offer = &offer_with_bias<&channels_last>;
   copies.batch_invariant = true;
-  return {product,      first_gradient, all_taps, windows, general,    copies,
-          transformed,  by_frequency,   unrolled, walking, by_channel, of_groups,
-          few_channels, first_layer,    tiled,    simple,  slices,     bias_candidate()};
+  return {product,     first_gradient, all_taps, windows, phases,          general,   copies,
+          transformed, by_frequency,   unrolled, walking, by_channel,      of_groups, few_channels,
+          first_layer, tiled,          simple,   slices,  bias_candidate()};
 }
 
 }  // namespace cosmati::plan

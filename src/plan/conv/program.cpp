@@ -44,6 +44,7 @@ program::Program program_of(Plan<Problem> const& plan) {
     case ConvolutionAlgorithm::winograd:
       return filter ? winograd_filter_program(plan) : winograd_program(plan);
     case ConvolutionAlgorithm::fft: return fft_program(plan);
+    case ConvolutionAlgorithm::dgrad_phases: return window_program(plan);
     case ConvolutionAlgorithm::implicit_gemm:
       if (is_window_product(plan.recipe)) return window_program(plan);
       [[fallthrough]];

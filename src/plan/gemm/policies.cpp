@@ -229,6 +229,8 @@ std::string foreign_policy(PolicyRequest const& request, std::vector<NamedPolicy
     return fmt::format("policy '{}' applies only to products by warp_specialized", name);
   if (has_policy(window_policies(2), name))
     return fmt::format("policy '{}' applies only to convolutions by warp_specialized", name);
+  if (has_policy(phase_policies(2), name))
+    return fmt::format("policy '{}' applies only to dgrad_phases", name);
   if (has_policy(named_policies(MainLoop::double_buffered, Multiply::fma, DataType::f32), name))
     return fmt::format("policy '{}' applies only to f32 with multiply fma", name);
   if (has_policy(product_policies(MainLoop::multistage, Multiply::mma, DataType::f32, 2), name))

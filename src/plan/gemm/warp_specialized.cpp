@@ -186,6 +186,10 @@ std::vector<NamedPolicy> window_policies(int element_bytes, bool one_tap) {
   return list;
 }
 
+std::vector<NamedPolicy> phase_policies(int element_bytes) {
+  return {policy_of({"phases", 128, 64, 16, 4, 1, 1, 1}, element_bytes)};
+}
+
 std::string warpgroup_policy_violation(GemmPolicy const& p, int element_bytes, DataType sum) {
   if (p.multiply != Multiply::wgmma) return "main loop warp_specialized requires multiply wgmma";
   if (int const bytes = p.block_k * element_bytes; bytes != step_bytes && bytes != 64 && bytes != 32)

@@ -37,6 +37,8 @@ bool stores_by_tma(GemmPolicy const& policy, CanonicalGemm const& form);
 std::vector<NamedPolicy> warpgroup_policies(int element_bytes, DataType sum = DataType::f32);
 // The named tiles, plus tiles with few columns for convolutions of more than one tap.
 std::vector<NamedPolicy> window_policies(int element_bytes, bool one_tap = false);
+// The tiles of one phase in dgrad_phases; four of them are 256 columns.
+std::vector<NamedPolicy> phase_policies(int element_bytes);
 
 // Empty, or the reason why this policy is invalid.
 std::string warpgroup_policy_violation(GemmPolicy const& policy, int element_bytes,

@@ -9,6 +9,7 @@
 #include <type_traits>
 
 #include "src/ops/number_types.h"
+#include "src/plan/conv/windows/merged_phases.h"
 #include "src/plan/conv/windows/packing.h"
 #include "src/plan/conv/windows/tma_im2col.h"
 #include "src/plan/conv/windows/window_maps.h"
@@ -162,6 +163,7 @@ class WindowProgram {
     TensorDescription const& image = p.direction == ConvolutionDirection::data ? p.y : p.x;
     return plan_.recipe.product.policy.block_k * size_of(image.type);
   }
+  bool merges() const { return plan_.recipe.algorithm == ConvolutionAlgorithm::dgrad_phases; }
   bool together() const { return run_together(plan_.recipe, launch_->windows); }
 
   // Calls use(Parameters{}) with the type of a product's parameters.
@@ -197,7 +199,9 @@ class WindowProgram {
   program::KernelSpec kernel(std::size_t parameter_bytes) const {
     WindowProducts const& windows = launch_->windows;
     WindowProduct const& front = windows.parts.front();
-    if (made_.is_emulated()) return emulated_window_kernel(front.product.a.type, windows);
+    if (made_.is_emulated())
+      return merges() ? emulated_merged_kernel(front.product.a.type, windows.along_of_b)
+                      : emulated_window_kernel(front.product.a.type, windows);
     ConvolutionForm const& form = front.form;
     Sources const sources = sources_of(front.product.a.type, front.product.b.type, windows);
     ProductParts parts{.headers = {"conv/tma_im2col.h"},
@@ -207,7 +211,12 @@ class WindowProgram {
                        .destination = destination_text(front.product, launch_->recipe,
                                                        windows.by_pixels ? "ResultArguments" : ""),
                        .parameter_bytes = parameter_bytes};
-    if (together()) {
+    if (merges()) {
+      parts.headers.push_back("conv/merged_phases.h");
+      parts.traits = "MergedPhasesTraits";
+      parts.scheduler = "cosmati::MergedPhases<cosmati::ComposedTraits>";
+      parts.shared_bytes = merged_shared_bytes(launch_->recipe.policy, front.product);
+    } else if (together()) {
       parts.headers.push_back("conv/phase_scheduler.h");
       parts.scheduler =
           fmt::format("cosmati::PhaseScheduler<cosmati::ComposedTraits, {}>", windows.parts.size());
@@ -255,13 +264,15 @@ class WindowProgram {
                                  std::is_same_v<decltype(Parameters::d), ResultArguments>);
     GemmRecipe const& recipe = launch_->recipe;
     GemmPolicy const& p = recipe.policy;
-    if constexpr (has_phases)
+    if constexpr (has_phases) {
+      if (merges()) return add_merged<Parameters>(kernel);
       if (together()) {
         Phases const phases = phases_of(launch_->windows, recipe);
         int const of_cluster = on_host ? 1 : p.cluster_m * p.cluster_n * p.cluster_k;
         add_phases<Parameters>(kernel, phases, blocks_of(phases.blocks * of_cluster));
         return;
       }
+    }
     for (std::size_t i = 0; i < launch_->windows.parts.size(); ++i) {
       Index const tiles = tiles_of(p, launch_->windows.parts[i].product) * recipe.splits;
       if constexpr (on_host && has_phases) {  // the emulator has only the kernel for several phases
@@ -299,6 +310,19 @@ class WindowProgram {
         sizeof(All) - absent * sizeof(Parameters));
   }
 
+  template <class Parameters>
+  void add_merged(std::size_t kernel) {
+    MergedForm const form = merged_form(plan_.problem, launch_->windows);
+    Index const tiles = tiles_of(launch_->recipe.policy, launch_->windows.parts.front().product);
+    made_.launch<MergedPhasesParameters<Parameters>>(
+        kernel, {blocks_of(tiles)},
+        [launch = launch_, form](program::Run const& run, MergedPhasesParameters<Parameters>& to) {
+          to.rows = form.rows, to.columns = form.columns;
+          for (std::size_t p = 0; p < form.part.size(); ++p)
+            launch->fill(to.phase[p], launch->windows.parts[form.part[p]], run);
+        });
+  }
+
   Plan<Problem> const& plan_;
   PackRecipe packing_;
   bool by_digits_ = false;
@@ -318,6 +342,18 @@ program::KernelSpec emulated_window_kernel(DataType type, WindowOperands const& 
                                   "HostEpilogue", "HostDestination"}
                   .print(),
           .scheduler = operands.filter_gradient ? "" : "PhaseScheduler",
+          .threads = static_cast<unsigned>(policy.threads())};
+}
+
+program::KernelSpec emulated_merged_kernel(DataType type, Along along_of_filter) {
+  Sources const sources = sources_of(type, type, {.along_of_b = along_of_filter});
+  GemmPolicy policy = emulator::emulated_policy(MainLoop::warp_specialized, Multiply::wgmma, size_of(type));
+  policy.partition = Partition::tiles;
+  return {.entry = "warp_specialized_kernel",
+          .traits = ProductKernelTraits{policy, sources.a, sources.b, DataType::f32, "HostEpilogue",
+                                        "HostDestination", "MergedPhasesTraits"}
+                        .print(),
+          .scheduler = "MergedPhases",
           .threads = static_cast<unsigned>(policy.threads())};
 }
 

@@ -67,8 +67,10 @@ std::string SourceTraits::print() const {
 
 std::string ProductKernelTraits::print() const {
   return fmt::format("{}<GemmPolicy{{{}}},\n{}, {}, {},\n{},\n{}>",
-                     is_specialized(policy) ? "WarpSpecializedTraits" : "GemmTraits", initializer(policy), a,
-                     b, name_of(sum), epilogue, destination);
+                     !name.empty()            ? name
+                     : is_specialized(policy) ? "WarpSpecializedTraits"
+                                              : "GemmTraits",
+                     initializer(policy), a, b, name_of(sum), epilogue, destination);
 }
 
 std::string epilogue_text(CanonicalGemm const& form) {
@@ -91,11 +93,12 @@ std::string destination_text(CanonicalGemm const& form, GemmRecipe const& recipe
 program::KernelSpec product_kernel(CanonicalGemm const& form, GemmRecipe const& recipe,
                                    epilogue::Expression const& expression, ProductParts const& parts) {
   bool const specialized = is_specialized(recipe.policy);
-  auto const shared = static_cast<unsigned>(shared_storage_bytes(recipe, form));
+  auto const shared =
+      static_cast<unsigned>(parts.shared_bytes > 0 ? parts.shared_bytes : shared_storage_bytes(recipe, form));
   program::KernelSpec kernel{.headers = {specialized ? "gemm/warp_specialized.h" : "gemm/kernel.h"},
                              .entry = specialized ? "warp_specialized_kernel" : parts.entry,
                              .traits = ProductKernelTraits{recipe.policy, parts.a, parts.b, recipe.sum,
-                                                           parts.epilogue, parts.destination}
+                                                           parts.epilogue, parts.destination, parts.traits}
                                            .print(),
                              .scheduler = specialized ? parts.scheduler : "",
                              .asserted = {{"sizeof(ComposedTraits::Params)", parts.parameter_bytes},

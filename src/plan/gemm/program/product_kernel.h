@@ -26,6 +26,7 @@ struct ProductKernelTraits {
   std::string a, b;  // the sources
   DataType sum = DataType::f32;
   std::string epilogue, destination;
+  std::string name = {};  // of other traits
   std::string print() const;
 };
 
@@ -43,6 +44,8 @@ struct ProductParts {
   std::string scheduler = {};             // if it is
   std::string a = {}, b = {}, epilogue = {}, destination = {};
   std::size_t parameter_bytes = 0;
+  std::string traits = {};  // empty: GemmTraits, or WarpSpecializedTraits
+  int shared_bytes = 0;     // 0: those of the recipe
 };
 program::KernelSpec product_kernel(CanonicalGemm const& form, GemmRecipe const& recipe,
                                    epilogue::Expression const& expression, ProductParts const& parts);

@@ -1,4 +1,5 @@
 // The emulator's convolutions with im2col by TMA.
+#include "cosmati/conv/merged_phases.h"
 #include "cosmati/conv/phase_scheduler.h"
 #include "cosmati/conv/tma_im2col.h"
 #include "cosmati/gemm/warp_specialized.h"
@@ -35,6 +36,20 @@ void add_phases(KernelTable& table, DataType type) {
       table, plan::emulated_window_kernel(type, {.along_of_b = along, .row_bytes = row_bytes}));
 }
 
+template <class Element, Along along>
+void add_merged_phases(KernelTable& table, DataType type) {
+  constexpr GemmPolicy policy = [] {
+    GemmPolicy own = policy_of(static_cast<int>(sizeof(Element)), 128);
+    own.partition = Partition::tiles;
+    return own;
+  }();
+  using Own = MergedPhasesTraits<policy, ImageSource<Element>, FilterSource<Element, along>, f32,
+                                 ConvolutionHostEpilogue, ConvolutionHostDestination>;
+  using Scheduler = MergedPhases<Own>;
+  add<&warp_specialized_kernel<Own, Scheduler>, Own, typename Scheduler::Launch>(
+      table, plan::emulated_merged_kernel(type, along));
+}
+
 template <class A, class B>
 void add_filter_gradient(KernelTable& table, DataType type) {
   using Own = Traits<A, B, f32>;
@@ -55,6 +70,9 @@ void add_window_products(KernelTable& table) {
   add_phases<f16, Along::mn, f32, 64>(table, DataType::f16);
   add_phases<tf32, Along::k, f32>(table, DataType::tf32);
   add_phases<s8, Along::k, s32>(table, DataType::s8);
+  add_merged_phases<f16, Along::k>(table, DataType::f16);
+  add_merged_phases<f16, Along::mn>(table, DataType::f16);
+  add_merged_phases<tf32, Along::k>(table, DataType::tf32);
   add_filter_gradient<TensorSource<f16, Along::mn>, ImageSource<f16, Along::mn>>(table, DataType::f16);
   add_filter_gradient<ImageSource<tf32, Along::mn>, TensorSource<tf32, Along::k>>(table, DataType::tf32);
 }

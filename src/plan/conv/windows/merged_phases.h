@@ -1,0 +1,25 @@
+// dgrad_phases: the four phases of a data gradient with stride 2 in one tile of warp_specialized_kernel
+// (cosmati/conv/merged_phases.h).
+#pragma once
+#include <array>
+#include <string>
+
+#include "cosmati/conv/merged_phases_arguments.h"
+#include "src/plan/conv/windows/tma_im2col.h"
+
+namespace cosmati::plan {
+
+struct MergedForm {
+  std::string refusal;  // not empty: why the phases cannot share a tile
+  MergedAxis rows, columns;
+  std::array<std::size_t, merged_phases> part{};  // of WindowProducts, in the kernel's order
+};
+MergedForm merged_form(ConvolutionProblem const& problem, WindowProducts const& windows);
+
+// `policy`: the tile of one phase.
+int merged_shared_bytes(GemmPolicy const& policy, CanonicalGemm const& phase);
+
+Offer<ConvolutionProblem> dgrad_phases(ConvolutionProblem const& problem, Device const& device,
+                                       PlanOptions const& options);
+
+}  // namespace cosmati::plan
