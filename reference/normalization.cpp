@@ -33,7 +33,18 @@ double variance_of(Input const& x, Index c, double mean) {
   return sum / static_cast<double>(without(x.shape(), 1).size());
 }
 
-// y = (x - mean) / sqrt(variance + epsilon) * scale + bias
+// Of the slope: none (1), relu (0) or leaky_relu.
+double activate(BatchNormProblem const& problem, double z) {
+  return z < 0 ? (problem.slope == 0 ? 0 : problem.slope * z) : z;
+}
+
+// At 0 the left one, as in activation.cpp.
+double activation_derivative(BatchNormProblem const& problem, double z) {
+  if (!problem.has_activation()) return 1;
+  return std::isnan(z) ? z : z > 0 ? 1 : problem.slope;
+}
+
+// y = f((x - mean) / sqrt(variance + epsilon) * scale + bias)
 void normalize(BatchNormProblem const& problem, BatchNormProblem::Arguments const& arguments) {
   Input const x(problem.x, arguments.x);
   Input const scale(problem.statistics, arguments.scale);
@@ -49,7 +60,8 @@ void normalize(BatchNormProblem const& problem, BatchNormProblem::Arguments cons
     double const v = training ? variance_of(x, c, m) : variance(c);
     double const factor = scale(c) / std::sqrt(v + problem.epsilon);
     double const shift = bias(c);
-    for_each_in_channel(x.shape(), c, [&](Position const& at) { y(at) = (x(at) - m) * factor + shift; });
+    for_each_in_channel(x.shape(), c,
+                        [&](Position const& at) { y(at) = activate(problem, (x(at) - m) * factor + shift); });
     if (training) {
       saved_mean(c) = m;
       saved_variance(c) = v;
@@ -57,13 +69,14 @@ void normalize(BatchNormProblem const& problem, BatchNormProblem::Arguments cons
   }
 }
 
-// With u = (x - mean) / sqrt(variance + epsilon) and means over all dimensions but c:
-// dbias = sum of dy; dscale = sum of dy * u;
-// dx = scale / sqrt(variance + epsilon) * (dy - mean of dy - u * mean of dy * u)
+// With u = (x - mean) / sqrt(variance + epsilon), g = dy * f'(u * scale + bias) and means over all dimensions
+// but c: dbias = sum of g; dscale = sum of g * u;
+// dx = scale / sqrt(variance + epsilon) * (g - mean of g - u * mean of g * u)
 void backward(BatchNormProblem const& problem, BatchNormProblem::Arguments const& arguments) {
   Input const x(problem.x, arguments.x);
   Input const dy(problem.y, arguments.dy);
   Input const scale(problem.statistics, arguments.scale);
+  Input const bias(problem.statistics, arguments.bias);
   Input const mean(problem.statistics, arguments.mean);
   Input const variance(problem.statistics, arguments.variance);
   Output const dx(problem.dx, arguments.dx);
@@ -74,14 +87,18 @@ void backward(BatchNormProblem const& problem, BatchNormProblem::Arguments const
     double const m = mean(c);
     double const inverse_deviation = 1 / std::sqrt(variance(c) + problem.epsilon);
     double const factor = scale(c) * inverse_deviation;
+    double const shift = problem.has_activation() ? bias(c) : 0;
+    auto const g = [&](Position const& at) {
+      return dy(at) * activation_derivative(problem, (x(at) - m) * factor + shift);
+    };
     double sum = 0, sum_with_u = 0;
     for_each_in_channel(x.shape(), c, [&](Position const& at) {
-      sum += dy(at);
-      sum_with_u += dy(at) * (x(at) - m) * inverse_deviation;
+      sum += g(at);
+      sum_with_u += g(at) * (x(at) - m) * inverse_deviation;
     });
     for_each_in_channel(x.shape(), c, [&](Position const& at) {
       double const u = (x(at) - m) * inverse_deviation;
-      dx(at) = factor * (dy(at) - sum / count - u * sum_with_u / count);
+      dx(at) = factor * (g(at) - sum / count - u * sum_with_u / count);
     });
     dscale(c) = sum_with_u;
     dbias(c) = sum;

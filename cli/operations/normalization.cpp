@@ -11,21 +11,23 @@ namespace cosmati::cli {
 namespace {
 
 // The arrays that batch normalization reads besides x and dy.
-std::vector<std::string> parameters_of(BatchNormMode mode) {
-  switch (mode) {
+std::vector<std::string> parameters_of(BatchNormProblem const& problem) {
+  switch (problem.mode) {
     case BatchNormMode::inference: return {"scale", "bias", "mean", "variance"};
     case BatchNormMode::training: return {"scale", "bias"};
     case BatchNormMode::backward: break;
   }
+  if (problem.has_activation()) return {"scale", "bias", "mean", "variance"};
   return {"scale", "mean", "variance"};
 }
 
 // Scale, bias, mean and variance, inputs and outputs alike, have one type, chosen so that none is rounded:
 // the 16-bit type of x if all have it, else f64 if one of them or x is f64, else f32.
-DataType statistics_type(Inputs const& inputs, BatchNormMode mode, DataType x) {
+DataType statistics_type(Inputs const& inputs, BatchNormProblem const& problem) {
+  DataType const x = problem.x.type;
   bool all_as_x = size_of(x) == 2, wide = x == DataType::f64;
   int given = 0;
-  for (std::string const& name : parameters_of(mode))
+  for (std::string const& name : parameters_of(problem))
     if (inputs.has(name)) {
       DataType const type = inputs.at(name).type;
       all_as_x = all_as_x && type == x;
@@ -51,6 +53,8 @@ class BatchNorm final : public Subject {
     options.text("--direction", direction_, "NAME", "forward or backward (default: forward)")
         .flag("--training", training_, "normalize by the mean and variance of the batch, and return them")
         .number("--epsilon", epsilon_, "added to the variance (default: 1e-5)")
+        .number("--slope", slope_,
+                "activation after it, by which negative values are multiplied: 0: relu; 1: none (default: 1)")
         .text("--layout", layout_, "NAME", "nchw, nhwc or chwn: memory layout (default: nchw)");
   }
   std::vector<FileOption> files() const override {
@@ -58,7 +62,7 @@ class BatchNorm final : public Subject {
         {"x", TypeRole::a, false, "(N,C,...) of two to five dimensions"},
         {"dy", TypeRole::a, false, "same shape as x, for backward"},
         {"scale", TypeRole::operand, false, "(C)"},
-        {"bias", TypeRole::operand, false, "(C); not for backward"},
+        {"bias", TypeRole::operand, false, "(C); for backward only with --slope"},
         {"mean", TypeRole::operand, false, "(C); for backward, what training saved"},
         {"variance", TypeRole::operand, false, "(C), of the population; for backward, what training saved"},
         {"out", TypeRole::a, true, "y, or dx"},
@@ -91,6 +95,7 @@ class BatchNorm final : public Subject {
     TensorFormat const format = format_of(layout_);
     BatchNormProblem problem;
     problem.epsilon = epsilon_;
+    problem.slope = slope_;
     problem.x = from_file(inputs.at("x", {2, 3, 4, 5}, "(N, C, ...) of two to five dimensions"), format);
     DataType const parameter = problem.x.type == DataType::f64 ? DataType::f64 : DataType::f32;
     TensorDescription const made = describe(parameter, Shape(problem.x.extent(1)));
@@ -103,8 +108,8 @@ class BatchNorm final : public Subject {
                    : training_ ? BatchNormMode::training
                                : BatchNormMode::inference;
     problem.statistics = inputs.made_here ? made : inputs.at("scale", {1}, "(C)");
-    problem.statistics.type = statistics_type(inputs, problem.mode, problem.x.type);
-    for (std::string const& name : parameters_of(problem.mode))
+    problem.statistics.type = statistics_type(inputs, problem);
+    for (std::string const& name : parameters_of(problem))
       if (inputs.has(name) && !(inputs.shape(name) == problem.statistics.shape()))
         throw Error(ErrorCode::bad_request,
                     inputs.say(name) + ", and " + inputs.say("scale") + ": their shapes must be equal, (C)");
@@ -135,7 +140,7 @@ class BatchNorm final : public Subject {
  private:
   std::string direction_, layout_;
   bool training_ = false;
-  double epsilon_ = 1e-5;
+  double epsilon_ = 1e-5, slope_ = 1;
 };
 
 class Lrn final : public Subject {

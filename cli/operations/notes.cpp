@@ -1,6 +1,8 @@
 // Labels of problems in tables, their costs, and how exactly they can be verified.
 #include "cli/operations/notes.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 
@@ -121,6 +123,7 @@ Notes notes_of(BatchNormProblem const& problem, std::string const& format) {
                             : problem.mode == BatchNormMode::backward ? "backward "
                                                                       : "training ") +
                 shape_text(problem.x.shape()) + ' ' + format;
+  if (problem.has_activation()) notes.label += fmt::format(" slope {}", problem.slope);
   notes.terms = inference ? 4 : channels == 0 ? 0 : problem.x.layout.size() / channels;
   notes.operations = 4.0 * elements(problem.x);
   return notes;

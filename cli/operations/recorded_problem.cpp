@@ -81,8 +81,10 @@ class Reader {
 
   template <class Field>
   void operator()(char const* key, Field& field) const {
-    // Records from before this field have only exact products.
-    if (std::is_same_v<Field, ComputeMode> && object_.is_object() && !object_.contains(key)) return;
+    // Records from before these fields have only exact products, and batch normalization without activation.
+    if ((std::is_same_v<Field, ComputeMode> || std::string_view(key) == "slope") && object_.is_object() &&
+        !object_.contains(key))
+      return;
     read(key, at(object_, key), field);
   }
 

@@ -61,6 +61,7 @@ void validate(BatchNormProblem const& problem) {
   check_finite(operation, "epsilon", problem.epsilon);
   if (problem.epsilon < 0)
     refuse(operation, fmt::format("epsilon is {}; it must not be negative", problem.epsilon));
+  check_finite(operation, "slope", problem.slope);
   if (problem.mode != BatchNormMode::inference && problem.x.layout.size() == 0 && problem.x.extent(1) > 0)
     refuse(operation,
            fmt::format("x is {}: the mean over zero elements is undefined; every extent must be at least 1",

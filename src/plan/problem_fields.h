@@ -90,6 +90,7 @@ void visit_fields(Self& problem, Visit&& visit) {
   visit("dx", problem.dx);
   visit("statistics", problem.statistics);
   visit("epsilon", problem.epsilon);
+  visit("slope", problem.slope);
 }
 
 template <FieldsOf<RowNormProblem> Self, class Visit>

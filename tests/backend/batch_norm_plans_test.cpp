@@ -55,5 +55,17 @@ TEST(BatchNormPlans, NoneOfFewerBitsThanDoubleIsComputedByTheReference) {
           }
 }
 
+TEST(BatchNormPlans, AnActivationIsRefusedInASentence) {
+  Device const here = this_device(Backend::cpu, 2);
+  BatchNormProblem problem;
+  problem.mode = BatchNormMode::training;
+  problem.x = problem.y = describe(DataType::f32, Shape{8, 3, 5, 7});
+  problem.statistics = describe(DataType::f32, Shape{3});
+  problem.slope = 0.2;
+  auto const plan = make_plan(problem, here);
+  EXPECT_EQ(plan.kernel, "reference");
+  EXPECT_NE(explain(plan.considered, plan.kernel).find("the slope is 0.2; it must be 1"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace cosmati

@@ -145,6 +145,15 @@ def normalizations():
         program.close(f"backward {shape} {layout}", got, there(dx), 4, 1e-4)
         program.close("dscale", program.load("ds.npy"), dscale, 10, 1e-4)
         program.close("dbias", program.load("db.npy"), dbias, 10, 1e-4)
+        for slope in (0, 0.2):
+            s = [*l, "--slope", slope]
+            z = hat * c(scale) + c(bias)
+            got = program.run("batchnorm", *words("x", "scale", "bias"), "--training", *s)
+            program.close(f"training {shape} {layout} slope {slope}", got, there(np.where(z > 0, z, slope * z)), 4, 1e-4)
+            G = D * np.where(z > 0, 1, slope)
+            dx = c(scale) / np.sqrt(c(own_variance) + 1e-3) * (G - c(G.sum(sums)) / count - hat * c((G * hat).sum(sums)) / count)
+            got = program.run("batchnorm", *words("x", "dy", "scale", "bias"), "--mean", program.file("m.npy"), "--variance", program.file("v.npy"), "--direction", "backward", *s)
+            program.close(f"backward {shape} {layout} slope {slope}", got, there(dx), 4, 1e-4)
 
 
 def response_normalization():

@@ -106,6 +106,29 @@ TEST(EmulatedPrimitive, MomentsOfPartsAreThoseOfTheWhole) {
   }
 }
 
+TEST(EmulatedPrimitive, BatchNormWithActivation) {
+  for (TensorFormat const format : {TensorFormat::nchw, TensorFormat::nhwc})
+    for (DataType const type : {f32, f16})
+      for (double const slope : {0.0, 0.2})
+        for (BatchNormMode const mode :
+             {BatchNormMode::inference, BatchNormMode::training, BatchNormMode::backward}) {
+          BatchNormProblem problem;
+          problem.mode = mode;
+          problem.x = problem.y = describe(type, image_layout(format, 4, 6, 7, 8));
+          if (mode == BatchNormMode::backward) problem.dx = problem.x;
+          problem.statistics = describe(f32, Shape(6));
+          problem.slope = slope;
+          SCOPED_TRACE(to_string(problem.x) + " slope " + std::to_string(slope) + " mode " +
+                       std::to_string(static_cast<int>(mode)));
+          Trial trial(problem, 5);
+          if (mode != BatchNormMode::training)
+            for (Index c = 0; c < 6; ++c)
+              trial.input("variance").set(c, 0.5 + std::abs(trial.input("variance").get(c)));
+          trial.expect_fast_and_close(emulator(),
+                                      {.relative = 1e-5, .absolute = 1e-4, .uses_magnitude = false});
+        }
+}
+
 TEST(EmulatedPrimitive, AnExpressionWithOperandsAndStores) {
   Shape const shape(2, 6, 5, 8);
   auto const letters = elementwise_indices(4);

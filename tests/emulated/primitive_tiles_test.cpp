@@ -147,7 +147,10 @@ TEST(EmulatedTiles, AClusterKeepsAChannel) {
     problem.statistics = describe(f32, Shape(5));
     EXPECT_TRUE(has(recipe(problem), "channels 5 of")) << recipe(problem);
     EXPECT_EQ(make_plan(problem, emulator()).workspace_bytes, 0u);
-    Trial(problem, 3).expect_fast_and_close(emulator(), {.terms = 60, .absolute = 1e-4});
+    for (double const slope : {1.0, 0.0, 0.2}) {
+      problem.slope = slope;
+      Trial(problem, 3).expect_fast_and_close(emulator(), {.terms = 60, .absolute = 1e-4});
+    }
   }
 }
 

@@ -122,6 +122,25 @@ TEST(PrimitiveSource, BatchNormInTwoTypesAndThreePasses) {
   expect_machine_code(norm, 3);
 }
 
+// In as many passes as without an activation.
+TEST(PrimitiveSource, BatchNormWithActivation) {
+  for (TensorFormat const format : {TensorFormat::nchw, TensorFormat::nhwc})
+    for (DataType const type : {f32, bf16})
+      for (BatchNormMode const mode :
+           {BatchNormMode::inference, BatchNormMode::training, BatchNormMode::backward}) {
+        BatchNormProblem norm;
+        norm.mode = mode;
+        norm.x = norm.y = describe(type, image_layout(format, 256, 64, 32, 32));
+        if (mode == BatchNormMode::backward) norm.dx = norm.x;
+        norm.statistics = describe(f32, Shape(64));
+        std::size_t const passes = plan::lower(norm, h200()).passes.size();
+        for (double const slope : {0.0, 0.2}) {
+          norm.slope = slope;
+          expect_machine_code(norm, passes);
+        }
+      }
+}
+
 TEST(PrimitiveSource, LossesOfRows) {
   CrossEntropyProblem loss{Direction::forward, describe(bf16, Shape(512, 1000)), describe(s32, Shape(512)),
                            describe(f32, Shape(1)), describe(bf16, Shape(512, 1000))};

@@ -209,8 +209,13 @@ std::string message(std::function<void()> const& act) {
 TEST(DcganTraining, DevicesTogetherLearnWhatOneLearns) {
   Folder const folder;
   Pictures const pictures = discs(9, tiny.image_size());
-  for (DataType compute : {DataType::f32, DataType::bf16}) {
-    Device const device = this_device(Backend::cpu, 1);
+  struct Case {
+    Backend backend;
+    DataType compute;
+  };
+  for (auto const [backend, compute] : {Case{Backend::cpu, DataType::f32}, Case{Backend::cpu, DataType::bf16},
+                                        Case{Backend::emulator, DataType::f32}}) {
+    Device const device = this_device(backend, 1);
     Training one(tiny_settings(1, compute), pictures, device);
     Training three(tiny_settings(1, compute), pictures, nets::Team({device, device, device}, nullptr));
     std::vector<Report> reports;

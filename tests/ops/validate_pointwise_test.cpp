@@ -2,6 +2,8 @@
 // operations and losses.
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "cosmati/ops/activation.h"
 #include "cosmati/ops/elementwise.h"
 #include "cosmati/ops/normalization.h"
@@ -54,6 +56,8 @@ TEST(ValidateBatchNorm, ShapesAndEpsilon) {
             "shape must be (3)");
   EXPECT_EQ(refusal(problem, [](auto& p) { p.epsilon = -1; }),
             "batch normalization inference: epsilon is -1; it must not be negative");
+  EXPECT_EQ(refusal(problem, [](auto& p) { p.slope = INFINITY; }),
+            "batch normalization inference: slope is inf; it must be finite");
   auto const empty = [](BatchNormProblem& p) { p.x = p.y = f32_of({0, 3, 4}); };
   EXPECT_EQ(refusal(problem, empty), "");
   problem.mode = BatchNormMode::training;

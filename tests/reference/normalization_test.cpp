@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <limits>
 
 #include "reference/reference.h"
 #include "tests/support/gradient_check.h"
@@ -56,6 +57,70 @@ TEST(ReferenceBatchNorm, TrainingByHand) {
   EXPECT_EQ(mean.get(0), 4);
   EXPECT_EQ(variance.get(0), 5);  // population variance: 20 / 4
   EXPECT_EQ(values_of(y), (Values{-2, 0, 2, 4}));
+  problem.slope = 0.5;
+  validate(problem);
+  reference::run(problem, {.x = x.data(),
+                           .scale = scale.data(),
+                           .bias = bias.data(),
+                           .y = y.data(),
+                           .saved_mean = mean.data(),
+                           .saved_variance = variance.data()});
+  EXPECT_EQ(values_of(y), (Values{-1, 0, 2, 4}));
+}
+
+// z = x: at 0 and NaN what relu and leaky_relu give, and infinities.
+TEST(ReferenceBatchNorm, ActivationByHand) {
+  double const infinity = std::numeric_limits<double>::infinity(), nan = std::nan("");
+  Tensor const x = tensor({6, 1}, {-2, 0, 3, nan, infinity, -infinity});
+  Tensor const dy = tensor({6, 1}, {1, 2, 4, 8, 16, 32});
+  Tensor const one = tensor({1}, {1}), zero = tensor({1}, {0});
+  BatchNormProblem problem;
+  problem.x = problem.y = x.description();
+  problem.statistics = one.description();
+  problem.epsilon = 0;
+  for (double const slope : {0.0, 0.5}) {
+    Tensor y = poisoned(x.shape()), dx = poisoned(x.shape()), dscale = poisoned({1}), dbias = poisoned({1});
+    problem.mode = BatchNormMode::inference;
+    problem.slope = slope;
+    problem.dx = {};
+    BatchNormProblem::Arguments arguments{.x = x.data(),
+                                          .dy = dy.data(),
+                                          .scale = one.data(),
+                                          .bias = zero.data(),
+                                          .mean = zero.data(),
+                                          .variance = one.data(),
+                                          .y = y.data(),
+                                          .dx = dx.data(),
+                                          .dscale = dscale.data(),
+                                          .dbias = dbias.data()};
+    reference::run(problem, arguments);
+    EXPECT_EQ(y.get(0), -2 * slope);
+    EXPECT_EQ(y.get(1), 0);
+    EXPECT_EQ(y.get(2), 3);
+    EXPECT_TRUE(std::isnan(y.get(3)));
+    EXPECT_EQ(y.get(4), infinity);
+    EXPECT_EQ(y.get(5), slope == 0 ? 0 : -infinity);
+    problem.mode = BatchNormMode::backward;
+    problem.dx = x.description();
+    validate(problem);
+    reference::run(problem, arguments);
+    EXPECT_TRUE(std::isnan(dbias.get(0)) && std::isnan(dscale.get(0)));
+  }
+  // Sums without the NaN and the infinities.
+  Tensor const part = tensor({3, 1}, {-2, 0, 3});
+  Tensor dx = poisoned(part.shape()), dscale = poisoned({1}), dbias = poisoned({1});
+  problem.x = problem.y = problem.dx = part.description();
+  reference::run(problem, {.x = part.data(),
+                           .dy = dy.data(),
+                           .scale = one.data(),
+                           .bias = zero.data(),
+                           .mean = zero.data(),
+                           .variance = one.data(),
+                           .dx = dx.data(),
+                           .dscale = dscale.data(),
+                           .dbias = dbias.data()});
+  EXPECT_EQ(dbias.get(0), 0.5 * 1 + 0.5 * 2 + 4);
+  EXPECT_EQ(dscale.get(0), 0.5 * 1 * -2 + 4 * 3);
 }
 
 TEST(ReferenceBatchNorm, GradientsOfTraining) {
@@ -77,6 +142,7 @@ TEST(ReferenceBatchNorm, GradientsOfTraining) {
     problem.x = x.description();
     problem.statistics = scale.description();
     problem.epsilon = 0.1;
+    problem.slope = seed % 3 == 0 ? 1 : seed % 3 == 1 ? 0 : 0.2;
     auto const loss = [&] {
       problem.mode = BatchNormMode::training;
       problem.y = y.description();
@@ -97,6 +163,7 @@ TEST(ReferenceBatchNorm, GradientsOfTraining) {
     reference::run(problem, {.x = x.data(),
                              .dy = dy.data(),
                              .scale = scale.data(),
+                             .bias = bias.data(),
                              .mean = mean.data(),
                              .variance = variance.data(),
                              .dx = dx.data(),

@@ -139,6 +139,8 @@ def activation(p, inputs):
 
 def batchnorm(p, inputs):
     epsilon = p["epsilon"]
+    if p.get("slope", 1) != 1:
+        raise Refusal("PyTorch has no batch normalization with an activation")
     if p["mode"] == "inference":
         return (lambda s: s), lambda s: (F.batch_norm(s["x"], s["mean"], s["variance"], s["scale"], s["bias"], False, 0, epsilon),)
     if p["mode"] == "training":

@@ -8,9 +8,12 @@ enum class BatchNormMode : unsigned char { inference, training, backward };
 
 // x is (N, C, ...) of rank 2 to 5; mean and variance (population variance, divided by the count) are over all
 // dimensions but c.
-//   inference: y = (x - mean[c]) / sqrt(variance[c] + epsilon) * scale[c] + bias[c]
+//   inference: y = f(z), z = (x - mean[c]) / sqrt(variance[c] + epsilon) * scale[c] + bias[c]
 //   training:  the same with the batch's own mean and variance; writes them to saved_mean, saved_variance
 //   backward:  from x, dy, scale and the saved statistics: dx, dscale, dbias. NaN: docs/nonfinite.md
+// f is the activation that `slope` chooses: none (1), relu (0), leaky_relu with alpha = slope (others). With
+// one, backward also reads bias and computes z, as f'(z) is 1 where z > 0, slope elsewhere, NaN for NaN;
+// where z is within its rounding error of 0, that may be either.
 struct BatchNormProblem {
   BatchNormMode mode = BatchNormMode::inference;
   TensorDescription x;
@@ -19,6 +22,7 @@ struct BatchNormProblem {
   TensorDescription
       statistics;  // (C): the layout and type of scale, bias, mean, variance and their gradients
   double epsilon = 1e-5;
+  double slope = 1;
 
   struct Arguments {
     void const* x = nullptr;
@@ -35,6 +39,7 @@ struct BatchNormProblem {
     void* dbias = nullptr;
   };
 
+  bool has_activation() const { return slope != 1; }
   // See ConvolutionProblem.
   char const* sums_over_batch() const {
     if (mode == BatchNormMode::training) return "the mean and variance of a batch normalization are sums";
@@ -59,6 +64,7 @@ struct BatchNormProblem {
       }
       case BatchNormMode::backward:
         visit("dy", Role::input, problem.y, &Arguments::dy);
+        if (problem.has_activation()) visit("bias", Role::input, problem.statistics, &Arguments::bias);
         visit("mean", Role::input, problem.statistics, &Arguments::mean);
         visit("variance", Role::input, problem.statistics, &Arguments::variance);
         visit("dx", Role::output, problem.dx, &Arguments::dx);

@@ -1,8 +1,12 @@
 // The discriminator's problems, made from the architecture, and the order in which they run.
 #include "nets/dcgan/training/discriminator.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "cosmati/epilogue/parse.h"
@@ -12,6 +16,13 @@ namespace cosmati::dcgan {
 namespace {
 
 constexpr double slope = 0.2;
+
+// The epilogue acc -> gradient before leaky_relu, where acc is the gradient after it, and h, the activation's
+// value, has the sign of its argument. `at`: those of the `indices` that h has.
+Epilogue activation_gradient(TensorDescription const& h, std::string const& at,
+                             std::span<std::string_view const> indices) {
+  return {epilogue::parse(fmt::format("select(h[{}] > 0, acc, {} * acc)", at, slope), indices), {h}, {}};
+}
 
 }  // namespace
 
@@ -50,8 +61,8 @@ Discriminator::Discriminator(Network& network, Architecture const& a, Index batc
                           {}};
     bench_.make(layer.forward, problem);
     problem = halving(ConvolutionDirection::data, x, filter, dy);
-    if (!first && bench_.fuses())
-      problem.epilogue = activation_gradient(slope, x, "n, k, p, q", epilogue::convolution_indices);
+    if (i == 1 && bench_.fuses())  // the first layer has no batch normalization, which would include it
+      problem.epilogue = activation_gradient(x, "n, k, p, q", epilogue::convolution_indices);
     bench_.make(layer.data, problem);
     problem = halving(ConvolutionDirection::filter, image, filter_of(outputs, inputs, DataType::f32), dy);
     if (first) problem.db = describe(DataType::f32, Shape(outputs));
@@ -76,7 +87,7 @@ Discriminator::Discriminator(Network& network, Architecture const& a, Index batc
               fully_connected_forward(flat, w, answer,
                                       {epilogue::parse("acc + bias[n]", epilogue::gemm_indices), {one}, {}}));
   GemmProblem data = fully_connected_data(answer, w, flat);
-  if (bench_.fuses()) data.epilogue = activation_gradient(slope, flat, "m, n", epilogue::gemm_indices);
+  if (count == 1 && bench_.fuses()) data.epilogue = activation_gradient(flat, "m, n", epilogue::gemm_indices);
   bench_.make(answer_data_, data);
   bench_.make(answer_filter_, fully_connected_filter(answer, flat, w));
   ReduceProblem sum;
@@ -135,12 +146,18 @@ void Discriminator::loss(double target, void* loss) {
 
 void const* Discriminator::back(void const* images, int which) {
   bool const learning = images != nullptr;
-  // The gradients of a layer's result h (before its activation, if the bench fuses), and of its convolution.
+  // The gradients of a layer's result h (that of the first, if the bench fuses, before its activation), and
+  // of its convolution.
   void *after = gradient_[0].data(), *before = gradient_[1].data();
-  void const* h[] = {layers_.back().h.data()};
-  std::span<void const* const> const fused(h, bench_.fuses() ? 1 : 0);
-  bench_.run(answer_data_,
-             {.a = dlogits_.data(), .b = network_.value(weight_), .d = after, .operands = fused});
+  void const* const h[] = {layers_[0].h.data()};
+  // Of the operation that computes the gradient of the result of layer i.
+  auto const operands_for = [&](std::size_t i) {
+    return std::span<void const* const>(h, i == 0 && bench_.fuses() ? 1 : 0);
+  };
+  bench_.run(answer_data_, {.a = dlogits_.data(),
+                            .b = network_.value(weight_),
+                            .d = after,
+                            .operands = operands_for(layers_.size() - 1)});
   if (learning) {
     bench_.run(answer_filter_,
                {.a = dlogits_.data(), .b = layers_.back().h.data(), .d = gradient(which, weight_)});
@@ -161,11 +178,10 @@ void const* Discriminator::back(void const* images, int which) {
                                  .dw = gradient(which, layer.filter),
                                  .db = i == 0 ? gradient(which, first_bias_) : nullptr});
     if (i == 0 && learning) break;
-    if (i > 0) h[0] = layers_[i - 1].h.data();
     bench_.run(layer.data, {.w = network_.factor(layer.filter, bench_.precision()),
                             .dy = before,
                             .dx = after,
-                            .operands = i > 0 ? fused : std::span<void const* const>()});
+                            .operands = i > 0 ? operands_for(i - 1) : std::span<void const* const>()});
   }
   return after;
 }

@@ -55,8 +55,6 @@ GeneratorTraining::GeneratorTraining(Network& network, Architecture const& a, In
     if (training) {
       TensorDescription const output = precision.factor(layer.output);
       problem = halving(ConvolutionDirection::forward, output, precision.factor(filter), layer.input);
-      if (bench_.fuses())
-        problem.epilogue = activation_gradient(0, layer.input, "n, k, p, q", epilogue::convolution_indices);
       bench_.make(layer.data, problem);
       bench_.make(layer.filters, halving(ConvolutionDirection::filter, output,
                                          filter_of(a.channel(i), a.channel(i + 1), DataType::f32), h));
@@ -120,18 +118,14 @@ void GeneratorTraining::forward(void const* z) {
 
 void GeneratorTraining::backward(void const* z, void const* dimages) {
   void const* const images[] = {output_.data()};
-  // The gradients of a layer's result, and of its input h (before its activation, if the bench fuses).
+  // The gradients of a layer's result, and of its input h.
   void *const after = gradient_[0].data(), *const before = gradient_[1].data();
   bench_.run(undo_tanh_, {.x = dimages, .y = after, .operands = images});
   bench_.run(last_bias_sum_, {.x = after, .y = gradient(last_bias_)});
   for (std::size_t i = layers_.size(); i-- > 0;) {
     Layer const& layer = layers_[i];
     bench_.run(layer.filters, {.x = after, .dy = layer.h.data(), .dw = gradient(layer.filter)});
-    void const* const h[] = {layer.h.data()};
-    bench_.run(layer.data, {.x = after,
-                            .w = network_.factor(layer.filter, bench_.precision()),
-                            .y = before,
-                            .operands = std::span(h, bench_.fuses() ? 1 : 0)});
+    bench_.run(layer.data, {.x = after, .w = network_.factor(layer.filter, bench_.precision()), .y = before});
     normalized_[i].backward(bench_, network_, 0, layer.normal.data(), layer.h.data(), before, after);
   }
   bench_.run(project_filter_, {.a = z, .b = after, .d = gradient(projection_)});

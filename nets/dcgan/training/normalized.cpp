@@ -1,7 +1,12 @@
-// Batch normalization: two operations forward, two backward; more if devices share a batch.
+// Batch normalization with its activation: one operation forward and one backward if the bench fuses, two
+// otherwise; more if devices share a batch.
 #include "nets/dcgan/training/normalized.h"
 
 #include <fmt/format.h>
+
+#include <map>
+#include <string>
+#include <vector>
 
 #include "cosmati/epilogue/parse.h"
 #include "nets/dcgan/weights.h"
@@ -26,12 +31,13 @@ void Normalized::prepare(Workbench& bench, Network const& network, TensorDescrip
   problem.y = y;
   problem.statistics = describe(DataType::f32, Shape(x.extent(1)));
   problem.epsilon = batch_norm_epsilon;
+  if (bench.fuses()) problem.slope = slope_;
   bench.make(normalize_, problem);
   ActivationProblem activation;
   activation.function = slope_ == 0 ? ActivationFunction::relu : ActivationFunction::leaky_relu;
   activation.alpha = slope_;
   activation.x = activation.y = activation.dx = y;
-  bench.make(activate_, activation);
+  if (!bench.fuses()) bench.make(activate_, activation);
   if (!training) return;
   problem.mode = BatchNormMode::backward;
   problem.dx = x;
@@ -48,13 +54,16 @@ void Normalized::prepare_together(Workbench& bench, Network const& network, Batc
   gradient.x = dy;
   gradient.y = x;
   double const all = static_cast<double>(x.layout.size() / x.extent(1)) / network.share;
-  gradient.epilogue = {
-      epilogue::parse(fmt::format("let s = rsqrt(variance[c] + {:.17g}); scale[c] * s * (acc - {:.17g} * "
-                                  "(dbias[c] + (image[n, c, h, w] - mean[c]) * s * dscale[c]))",
-                                  problem.epsilon, 1 / all),
-                      elementwise_indices(4)),
-      {statistics, statistics, statistics, x, statistics, statistics},
-      {}};
+  std::string const before_activation =
+      problem.has_activation() ? fmt::format("acc * select(u * scale[c] + bias[c] > 0, 1, {})", problem.slope)
+                               : "acc";
+  gradient.epilogue.expression = epilogue::parse(
+      fmt::format("let s = rsqrt(variance[c] + {:.17g}); let u = (image[n, c, h, w] - mean[c]) * s; "
+                  "scale[c] * s * ({} - {:.17g} * (dbias[c] + u * dscale[c]))",
+                  problem.epsilon, before_activation, 1 / all),
+      elementwise_indices(4));
+  for (auto const& operand : gradient.epilogue.expression.operands())
+    gradient.epilogue.operands.push_back(operand.name == "image" ? x : statistics);
   bench.make(gradient_, gradient);
   problem.mode = BatchNormMode::inference;
   problem.dx = {};
@@ -84,7 +93,7 @@ void Normalized::forward(Workbench const& bench, Network const& network, void co
   }
   bench.run(normalize_, arguments);
   if (shared_) normalize_together(bench, network, arguments);
-  bench.run(activate_, {.x = y, .y = y});
+  if (!bench.fuses()) bench.run(activate_, {.x = y, .y = y});
 }
 
 // Combines the statistics of this device's share with those of the other devices.
@@ -106,12 +115,14 @@ void Normalized::backward(Workbench const& bench, Network const& network, int wh
                           void const* y, void* dy, void* dx) const {
   void const* const mean = network.statistics.in(*batch_, mean_);
   void const* const variance = network.statistics.in(*batch_, variance_);
+  void const *const scale = network.value(gamma_), *const bias = network.value(beta_);
   void* const dbias = network.variables.in(network.gradient[which], beta_);
   // y has the sign of the activation's input, so it can take its place.
   if (!bench.fuses()) bench.run(deactivate_, {.x = y, .dy = dy, .dx = dy});
   bench.run(denormalize_, {.x = x,
                            .dy = dy,
-                           .scale = network.value(gamma_),
+                           .scale = scale,
+                           .bias = bias,
                            .mean = mean,
                            .variance = variance,
                            .dx = dx,
@@ -122,8 +133,12 @@ void Normalized::backward(Workbench const& bench, Network const& network, int wh
   bench.run(copy_, {.a = dbias, .y = sums});
   network.sums->sum(sums, sums_.bytes() / sizeof(float), 1, bench.stream());
   float const* const dscale = sums + (network.variables[gamma_].offset - network.variables[beta_].offset);
-  // In the order in which the expression names them.
-  void const* const operands[] = {network.value(gamma_), variance, sums, x, mean, dscale};
+  std::map<std::string, void const*> const named{{"scale", scale},  {"bias", bias}, {"variance", variance},
+                                                 {"mean", mean},    {"image", x},   {"dbias", sums},
+                                                 {"dscale", dscale}};
+  std::vector<void const*> operands;  // in the order in which the expression names them
+  for (auto const& operand : gradient_.plan().problem.epilogue.expression.operands())
+    operands.push_back(named.at(operand.name));
   bench.run(gradient_, {.x = dy, .y = dx, .operands = operands});
 }
 

@@ -9,7 +9,8 @@
 
 namespace cosmati::dcgan {
 
-// y = f(batch_norm(x)); f: relu if `slope` is 0, otherwise leaky_relu. If devices share each batch and its
+// y = f(batch_norm(x)); f: relu if `slope` is 0, otherwise leaky_relu; part of the normalization in both
+// directions if the bench fuses, otherwise operations of its own. If devices share each batch and its
 // statistics, means and variances are those of the whole batch, and so is the gradient: the moments of all
 // devices are added within forward(), the gradients of beta and gamma within backward().
 class Normalized {
@@ -21,9 +22,8 @@ class Normalized {
   void prepare(Workbench& bench, Network const& network, TensorDescription const& x,
                TensorDescription const& y, bool training, DeviceMemory const& batch);
   void forward(Workbench const& bench, Network const& network, void const* x, void* y) const;
-  // dy: if the bench fuses, the gradient before the activation; otherwise the gradient after it, which is
-  // overwritten by the one before it. dx: the gradient before the normalization; those of beta and gamma go
-  // to network.gradient[which].
+  // dy: the gradient after the activation; if the bench does not fuse, it is overwritten by the one before
+  // it. dx: the gradient before the normalization; those of beta and gamma go to network.gradient[which].
   void backward(Workbench const& bench, Network const& network, int which, void const* x, void const* y,
                 void* dy, void* dx) const;
 
@@ -37,7 +37,7 @@ class Normalized {
   bool training_ = false, shared_ = false;
   DeviceMemory const* batch_ = nullptr;  // statistics of the last batch
   Prepared<BatchNormProblem> normalize_, denormalize_;
-  Prepared<ActivationProblem> activate_, deactivate_;
+  Prepared<ActivationProblem> activate_, deactivate_;  // if the bench does not fuse
   // For a batch shared by devices: variance to second moment and back, and normalization by the summed
   // moments.
   Prepared<ElementwiseProblem> to_moment_, to_variance_, gradient_;

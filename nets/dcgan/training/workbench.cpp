@@ -1,11 +1,8 @@
 // Prepares operations concurrently, since run-time compilation of each takes half a second.
 #include "nets/dcgan/training/workbench.h"
 
-#include <fmt/format.h>
-
 #include <atomic>
 
-#include "cosmati/epilogue/parse.h"
 #include "src/backend/cpu/runtime/parallel.h"
 
 namespace cosmati::dcgan {
@@ -22,12 +19,6 @@ void Workbench::finish() {
   });
   preparations_.clear();
   workspace_ = DeviceMemory(device_, bytes_);
-}
-
-Epilogue activation_gradient(double slope, TensorDescription const& h, std::string const& at,
-                             std::span<std::string_view const> indices) {
-  std::string const below = slope == 0 ? "0" : fmt::format("{} * acc", slope);
-  return {epilogue::parse(fmt::format("select(h[{}] > 0, acc, {})", at, below), indices), {h}, {}};
 }
 
 }  // namespace cosmati::dcgan

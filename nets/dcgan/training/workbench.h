@@ -52,9 +52,9 @@ class Workbench {
     operation.run(arguments, workspace_.data(), stream_);
   }
   Stream stream() const { return stream_; }
-  // Whether the gradients of activations are epilogues of the operations before them. Host backends compute
-  // them separately: that is cheap there, in place and in the cache, and oneDNN's convolutions have no such
-  // epilogue.
+  // Whether activations are part of batch normalizations, and their gradients of these or of the operations
+  // before them. Host backends compute both separately: that is cheap there, in place and in the cache, and
+  // oneDNN's batch normalizations and convolutions include neither.
   bool fuses() const { return device_.backend == Backend::cuda || device_.backend == Backend::emulator; }
   Precision precision() const { return precision_; }
 
@@ -78,11 +78,6 @@ inline TensorDescription filter_of(Index small_channels, Index large_channels, D
   return describe(type,
                   row_major({filter_size, filter_size, large_channels, small_channels}).permuted(3, 2, 0, 1));
 }
-
-// The epilogue acc -> gradient before relu (slope 0) or leaky_relu, where acc is the gradient after it, and
-// h, the activation's value, has the sign of its argument. `at`: those of the `indices` that h has.
-Epilogue activation_gradient(double slope, TensorDescription const& h, std::string const& at,
-                             std::span<std::string_view const> indices);
 
 // The 5x5 convolution of stride 2 between `large` images and `small` ones of half their rows and columns, in
 // any direction. Padding 1 before and 2 after, since the generator's layers are its data gradient

@@ -25,13 +25,23 @@ StridedTensor own_statistic(PrimitiveProgram& program, BatchNormProblem const& p
   return strided_in_workspace(name, real, shape, {1}, reserve(program, shape[1], real));
 }
 
-// y from statistics that a kernel computes itself or reads.
-Formula normalization_of(BatchNormProblem const& problem) {
+// y = f(z) for the text of z, in which epsilon is the only constant.
+Formula activated(BatchNormProblem const& problem, std::string const& z) {
   Formula formula;
-  formula.text = "(x[e] - mean[e]) * (scale[e] / sqrt(variance[e] + epsilon)) + bias[e]";
-  formula.constants = {{"epsilon", problem.epsilon}};
+  if (!problem.has_activation())
+    formula.text = z;
+  else if (problem.slope == 0)
+    formula.text = "relu(" + z + ")";
+  else
+    formula.text = "leaky_relu(" + z + ", slope)";
+  formula.constants = {{"epsilon", problem.epsilon}, {"slope", problem.slope}};
   formula.result = "y";
   return formula;
+}
+
+// y from statistics that a kernel computes itself or reads.
+Formula normalization_of(BatchNormProblem const& problem) {
+  return activated(problem, "(x[e] - mean[e]) * (scale[e] / sqrt(variance[e] + epsilon)) + bias[e]");
 }
 
 // True if roots and divisions are computed once per channel by a separate pass, which needs workspace: if
@@ -63,20 +73,18 @@ StridedTensor add_channel_value(PrimitiveProgram& program, BatchNormProblem cons
   return strided_in_workspace(name, real, problem.x.shape(), {1}, room);
 }
 
-// Adds y = (x - mean) * scale * inverse + bias with a mean and an inverse per channel.
+// Adds y = f((x - mean) * scale * inverse + bias) with a mean and an inverse per channel.
 void add_normalization_by_inverse(PrimitiveProgram& program, BatchNormProblem const& problem,
                                   StridedTensor const& mean, StridedTensor const& inverse,
                                   PrimitiveTarget const& target) {
-  Formula formula;
-  formula.text = "(x[e] - mean[e]) * (scale[e] * inverse[e]) + bias[e]";
-  formula.result = "y";
+  Formula const formula = activated(problem, "(x[e] - mean[e]) * (scale[e] * inverse[e]) + bias[e]");
   add_map(program, problem.x.shape(), formula,
           {strided("x", problem.x, argument_named(problem, "x")), mean, inverse, statistic(problem, "scale"),
            statistic(problem, "bias")},
           {strided("y", problem.y, argument_named(problem, "y"))}, target);
 }
 
-// Adds y = (x - mean) / sqrt(variance + epsilon) * scale + bias with given statistics.
+// Adds y = f((x - mean) / sqrt(variance + epsilon) * scale + bias) with given statistics.
 void add_normalization(PrimitiveProgram& program, BatchNormProblem const& problem,
                        PrimitiveTarget const& target) {
   StridedTensor const scale = statistic(problem, "scale"), variance = statistic(problem, "variance");
@@ -84,8 +92,7 @@ void add_normalization(PrimitiveProgram& program, BatchNormProblem const& proble
                                     statistic(problem, "mean"), statistic(problem, "bias")};
   Formula formula = normalization_of(problem);
   if (channels_apart(problem, target)) {
-    formula.text = "(x[e] - mean[e]) * factor[e] + bias[e]";
-    formula.constants.clear();
+    formula = activated(problem, "(x[e] - mean[e]) * factor[e] + bias[e]");
     inputs.push_back(add_channel_value(program, problem, "factor", "scale[e] / sqrt(variance[e] + epsilon)",
                                        {scale, variance}, target));
   } else {
@@ -219,28 +226,43 @@ void add_gradients(PrimitiveProgram& program, BatchNormProblem const& problem,
   StridedTensor const sum = own_statistic(program, problem, "sum", real),
                       sum_with_u = own_statistic(program, problem, "sum_with_u", real);
   bool const apart = channels_apart(problem, target);
+  bool const activates = problem.has_activation();
   std::vector<StridedTensor> inputs = tensors;
   if (apart)
     inputs.back() = add_channel_value(program, problem, "inverse", "1 / sqrt(variance[e] + epsilon)",
                                       {statistic(problem, "variance")}, target);
   std::string const inverse = apart ? "inverse[e]" : "(1 / sqrt(variance[e] + epsilon))";
+  if (activates)
+    for (char const* name : {"scale", "bias"}) inputs.push_back(statistic(problem, name));
+  // u, and the gradient g before the activation; z as in the forward pass.
+  std::string const before_activation = "let inverse = " + inverse +
+                                        "; let centered = x[e] - mean[e]; let u = centered * inverse; "
+                                        "let z = centered * (scale[e] * inverse) + bias[e]; "
+                                        "let g = dy[e] * select(z > 0, 1, select(z <= 0, slope, z)); ";
+  std::map<std::string, double> const constants{
+      {"epsilon", problem.epsilon}, {"slope", problem.slope}, {"share", 1 / count}};
   Reduction sums;
   sums.shape = shape;
   sums.reduced = all_but_channels(shape);
   sums.values = 2;
-  sums.terms = {
-      "store(v1, dy[e] * ((x[e] - mean[e]) * " + inverse + ")); dy[e]", "v0", {{"epsilon", problem.epsilon}}};
+  sums.terms = {activates ? before_activation + "store(v1, g * u); g"
+                          : "store(v1, dy[e] * ((x[e] - mean[e]) * " + inverse + ")); dy[e]",
+                "v0", constants};
   sums.last = {"store(dscale, s1[e]); store(sum_with_u, s1[e]); store(sum, s0[e]); s0[e]", "dbias", {}};
   sums.inputs = inputs;
   sums.outputs = {statistic(problem, "dbias"), statistic(problem, "dscale"), sum, sum_with_u};
   add_reduction(program, sums, target);
   Formula formula;
-  formula.text = "let inverse = " + inverse +
-                 "; let u = (x[e] - mean[e]) * inverse; "
-                 "scale[e] * inverse * (dy[e] - sum[e] * share - u * (sum_with_u[e] * share))";
-  formula.constants = {{"epsilon", problem.epsilon}, {"share", 1 / count}};
+  formula.text =
+      activates
+          ? before_activation + "scale[e] * inverse * (g - sum[e] * share - u * (sum_with_u[e] * share))"
+          : "let inverse = " + inverse +
+                "; let u = (x[e] - mean[e]) * inverse; "
+                "scale[e] * inverse * (dy[e] - sum[e] * share - u * (sum_with_u[e] * share))";
+  formula.constants = constants;
   formula.result = "dx";
-  for (StridedTensor const& more : {statistic(problem, "scale"), sum, sum_with_u}) inputs.push_back(more);
+  if (!activates) inputs.push_back(statistic(problem, "scale"));
+  for (StridedTensor const& more : {sum, sum_with_u}) inputs.push_back(more);
   std::size_t const reductions = program.passes.size();
   add_map(program, shape, formula, inputs, {all.back()}, target);
   go_backwards(program, reductions);
