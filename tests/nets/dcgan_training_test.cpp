@@ -248,6 +248,24 @@ TEST(DcganTraining, DevicesTogetherLearnWhatOneLearns) {
             std::string::npos);
 }
 
+// The same in the second step, when the biases are no longer 0, so that activations depend on them.
+TEST(DcganTraining, DevicesTogetherActivateAfterTheBias) {
+  Pictures const pictures = discs(9, tiny.image_size());
+  Settings settings = tiny_settings(2);
+  settings.rate = 0.1;
+  for (Backend const backend : {Backend::cpu, Backend::emulator}) {
+    Device const device = this_device(backend, 1);
+    Training expected(settings, pictures, this_device(Backend::reference, 1)),
+        one(settings, pictures, device),
+        three(settings, pictures, nets::Team({device, device, device}, nullptr));
+    for (Training* const training : {&expected, &one, &three}) training->run({});
+    for (Training* const training : {&one, &three}) {
+      EXPECT_LT(difference(expected.discriminator_network(), training->discriminator_network()), 1e-3);
+      EXPECT_LT(difference(expected.generator_network(), training->generator_network()), 1e-3);
+    }
+  }
+}
+
 TEST(DcganTraining, ResumesToTheSameBits) {
   Folder const folder;
   Pictures const pictures =

@@ -1,5 +1,6 @@
 // Reductions: the assignment of terms to threads, and the number of blocks that share a result.
 #include <algorithm>
+#include <bit>
 #include <utility>
 
 #include <fmt/format.h>
@@ -87,7 +88,9 @@ PrimitivePass pass_of(Stage const& stage, int width, bool of_terms, PrimitiveTar
     else
       bytes += width * size_of(stage.inputs[i].description.type);
   }
-  p.policy.unroll = target.emulated ? 2 : bytes >= 32 && p.policy.fixed == 0 ? 2 : 4;
+  // Four of them leave registers for two runs of the others.
+  bool const few_registers = p.policy.fixed == 0 ? bytes >= 32 : std::popcount(p.policy.fixed) >= 4;
+  p.policy.unroll = target.emulated || few_registers ? 2 : 4;
   p.policy.operation = stage.combine;
   p.policy.whole = p.run_extent % width == 0;
   pass.function = function_of(stage.terms, names_of(stage.inputs),
