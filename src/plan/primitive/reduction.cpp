@@ -255,8 +255,10 @@ void add_piece(PrimitiveProgram& program, Reduction const& r, PrimitiveTarget co
   unsigned const waves = !of_terms && r.combine == moments && width == 4 ? 6 : 8;
   auto const counted = static_cast<unsigned>(
       parts.count == 1 ? pass.parameters.terms : std::max<Index>(1, parts.terms / (of_terms ? width : 1)));
-  Shares const shares =
-      shares_of(pass.parameters.positions, counted, of_terms, pass.parameters.policy.unroll, waves, target);
+  PrimitivePolicy const& policy = pass.parameters.policy;
+  // Fixed inputs that leave registers for fewer runs at a time are no reason for more parts.
+  int const runs = target.emulated || policy.fixed == 0 ? policy.unroll : 4;
+  Shares const shares = shares_of(pass.parameters.positions, counted, of_terms, runs, waves, target);
   if (parts.count > 1 || shares.splits > 1) {
     add_partials_and_join(program, stage, parts, shares, width, of_terms, real, target);
     return;
