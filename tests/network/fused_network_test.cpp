@@ -287,6 +287,18 @@ TEST(FusedNetwork, TensorCoresEqualTheReferenceButForRounding) {
   expect_reference<with_tf32(wide())>(9, 1, 2);
 }
 TEST(FusedNetwork, WideLayersEqualTheReference) { expect_reference<wide()>(3, 2, 2); }
+// The last layer's, or those of both, or Gaussian units.
+TEST(FusedNetwork, ResidentWeightsEqualTheReference) {
+  constexpr int all = 228 * 1024, without = 4 * layout_of(maxima()).total;
+  constexpr FusedNetwork one = with_resident_weights(maxima(), without + 4 * 68),
+                         both = with_resident_weights(maxima(), all);
+  static_assert(one.layer[3].resident && !one.layer[2].resident && both.layer[2].resident);
+  expect_reference<one>(6, 3, 3);
+  expect_reference<both>(7, 3, 2);
+  expect_reference<with_adam(both)>(6, 3, 3);
+  expect_reference<with_resident_weights(means(), all)>(5, 2, 3);
+  static_assert(with_resident_weights(maxima(), without) == maxima());
+}
 TEST(FusedNetwork, BatchesBeyondAPitchEqualTheReference) { expect_reference<maxima()>(70, 1, 2); }
 
 // The barrier orders the writes of all blocks, and needs no reset.

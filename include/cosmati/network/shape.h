@@ -42,6 +42,8 @@ struct FusedLayer {
   // A convolution by tensor cores, whose factors are rounded to tf32. Its arrays have rows and planes such
   // that most loads of a warp, of eight rows or columns and four depths, access different banks.
   bool tf32 = false;
+  // A fully connected layer whose weights and biases a block copies to its shared memory in each step.
+  bool resident = false;
 
   friend COSMATI_CONSTEXPR bool operator==(FusedLayer const&, FusedLayer const&) = default;
   COSMATI_CONSTEXPR bool is_convolution() const { return taps > 0; }
@@ -143,8 +145,9 @@ struct FusedLayout {
   // Once per block: the filters and biases of convolutions, and the sums of their gradients; for each
   // convolution its weights, then its biases.
   int filters[max_fused_layers] = {}, sums[max_fused_layers] = {};
-  int first_sum = 0, all_sums = 0;  // where the sums begin; their number, a multiple of 4
-  int scratch = 0;                  // gradients with margins, or partial sums of a fully connected layer
+  int weights[max_fused_layers] = {};  // resident weights of a fully connected layer, then its biases
+  int first_sum = 0, all_sums = 0;     // where the sums begin; their number, a multiple of 4
+  int scratch = 0;                     // gradients with margins, or partial sums of a fully connected layer
   int scratch_size = 0;
   int total = 0;
   // Once per batch, in global memory: rows of the inputs and of the gradients of fully connected layers.
@@ -180,6 +183,9 @@ COSMATI_CONSTEXPR FusedLayout layout_of(FusedNetwork const& network) {
   for (int i = 0; i < network.layers; ++i)
     if (network.layer[i].is_convolution())
       at.filters[i] = take(at.total, network.layer[i].filters() + network.layer[i].maps);
+  for (int i = 0; i < network.layers; ++i)
+    if (FusedLayer const& layer = network.layer[i]; layer.resident)
+      at.weights[i] = take(at.total, layer.weights() + layer.maps);
   at.first_sum = at.total;
   for (int i = 0; i < network.layers; ++i)
     if (network.layer[i].is_convolution())
@@ -200,6 +206,23 @@ COSMATI_CONSTEXPR FusedLayout layout_of(FusedNetwork const& network) {
   at.scratch_size = (at.scratch_size + 3) / 4 * 4;
   at.total += at.scratch_size;
   return at;
+}
+
+// Makes the weights of fully connected layers resident, the last ones first, as long as they fit in `bytes`
+// of shared memory together with all other arrays, and are small: other weights are cached by what shared
+// memory leaves of the multiprocessor's memory.
+inline constexpr int max_resident_weights = 12 * 1024;
+COSMATI_CONSTEXPR FusedNetwork with_resident_weights(FusedNetwork network, int bytes) {
+  int all = 0;
+  for (int i = network.layers - 1; i > 0 && !network.layer[i].is_convolution(); --i) {
+    FusedNetwork more = network;
+    more.layer[i].resident = true;
+    all += network.layer[i].weights();
+    if (network.layer[i].inputs() % 4 != 0 || all > max_resident_weights || layout_of(more).total > bytes / 4)
+      break;
+    network = more;
+  }
+  return network;
 }
 
 }  // namespace cosmati

@@ -78,6 +78,21 @@ struct FusedPass : FusedBlock<network> {
     }
   }
 
+  // Starts to copy the resident weights and their biases.
+  template <int i = 0>
+  COSMATI_DEVICE void copy_weights(FusedTrainingArguments const& p) const {
+    if constexpr (i < network.layers) {
+      if constexpr (network.layer[i].resident) tile<i>().copy_weights(p.values);
+      copy_weights<i + 1>(p);
+    }
+  }
+  // Whether layer i is the first one with resident weights.
+  static COSMATI_CONSTEXPR bool is_first_resident(int i) {
+    for (int j = 0; j < i; ++j)
+      if (network.layer[j].resident) return false;
+    return i < network.layers && network.layer[i].resident;
+  }
+
   // Loads the images of the batch starting at `first`; beyond the batch, loads its last image.
   COSMATI_DEVICE void load_images(FusedTrainingArguments const& p, FusedRow const& row, int first) const {
     constexpr int run = input.width % 4 == 0 ? 4 : 1, runs = input.inputs() / run;
@@ -103,6 +118,7 @@ struct FusedPass : FusedBlock<network> {
         tile<i>().forward();
       else
         tile<i>().forward(p.values);
+      if constexpr (is_first_resident(i + 1)) arch::wait_copies<0>();
       arch::block_barrier();
       forward<i + 1>(p);
     }
@@ -175,6 +191,8 @@ struct FusedPass : FusedBlock<network> {
     int const own = first_image();
     if (own >= p.size) return;
     load_filters(p);
+    copy_weights(p);
+    if constexpr (is_first_resident(0)) arch::wait_copies<0>();
     COSMATI_NO_UNROLL
     for (int first = own; first < p.size; first += arch::grid_x() * images) {
       if (first != own) load_images(p, row, first);

@@ -8,6 +8,8 @@ namespace cosmati::plan {
 inline constexpr int emulated_fused_images = 2;
 constexpr int emulated_fused_threads(bool tf32) { return tf32 ? 128 : 64; }
 
+inline constexpr int emulated_fused_bytes = 228 * 1024;
+
 constexpr FusedNetwork with_parameters(FusedNetwork network, bool adam, bool team, bool tf32) {
   network.images = emulated_fused_images;
   network.threads = emulated_fused_threads(tf32);
@@ -25,7 +27,7 @@ constexpr FusedNetwork with_parameters(FusedNetwork network, bool adam, bool tea
     network.layer[i].weight = take(network.layer[i].weights());
     if (!network.layer[i].gaussian) network.layer[i].bias = take(network.layer[i].maps);
   }
-  return network;
+  return with_resident_weights(network, emulated_fused_bytes);
 }
 
 // The variants `modern` and `chapter`; tf32: those with SGD, on one device.

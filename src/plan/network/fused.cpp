@@ -14,9 +14,9 @@ namespace {
 constexpr int emulated_blocks = 4;  // so that a block has several passes
 
 std::string layer_text(FusedLayer const& l) {
-  return fmt::format("{{{}, {}, {}, {}, {}, {}, {}, {}, FusedFunction({}), {}, {}, {}, {}}}", l.channels,
+  return fmt::format("{{{}, {}, {}, {}, {}, {}, {}, {}, FusedFunction({}), {}, {}, {}, {}, {}}}", l.channels,
                      l.height, l.width, l.maps, l.taps, l.padding, l.pool, l.maximum,
-                     static_cast<int>(l.function), l.weight, l.bias, l.gaussian, l.tf32);
+                     static_cast<int>(l.function), l.weight, l.bias, l.gaussian, l.tf32, l.resident);
 }
 
 bool in_catalogue(FusedNetwork const& network) {
@@ -80,12 +80,15 @@ FusedPlan plan_with(FusedNetwork const& layers, Index batch, OptimizerProblem co
   if (device.backend == Backend::emulator) {
     network.images = emulated_fused_images;
     network.threads = emulated_fused_threads(tf32);
+    network = with_resident_weights(network, emulated_fused_bytes);
   } else {
     // Weights are read once for the images of a block, as long as all multiprocessors have images.
     network.threads = 512;
     Index const share = batch / std::max(device.gpu.multiprocessors, 1);
     for (network.images = 4; network.images > 1; network.images /= 2)
       if (network.images <= share + 1 && shared_bytes(network) <= device.gpu.shared_bytes_per_block) break;
+    if (features_of(device.gpu).async_copy)
+      network = with_resident_weights(network, device.gpu.shared_bytes_per_block);
   }
   plan.shared_bytes = shared_bytes(network);
   plan.refusal = refusal_of(plan);
