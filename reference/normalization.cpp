@@ -33,12 +33,12 @@ double variance_of(Input const& x, Index c, double mean) {
   return sum / static_cast<double>(without(x.shape(), 1).size());
 }
 
-// Of the slope: none (1), relu (0) or leaky_relu.
+// Returns f(z).
 double activate(BatchNormProblem const& problem, double z) {
   return z < 0 ? (problem.slope == 0 ? 0 : problem.slope * z) : z;
 }
 
-// At 0 the left one, as in activation.cpp.
+// Returns f'(z); at 0 the left derivative, as in activation.cpp.
 double activation_derivative(BatchNormProblem const& problem, double z) {
   if (!problem.has_activation()) return 1;
   return std::isnan(z) ? z : z > 0 ? 1 : problem.slope;

@@ -54,7 +54,7 @@ class BatchNorm final : public Subject {
         .flag("--training", training_, "normalize by the mean and variance of the batch, and return them")
         .number("--epsilon", epsilon_, "added to the variance (default: 1e-5)")
         .number("--slope", slope_,
-                "activation after it, by which negative values are multiplied: 0: relu; 1: none (default: 1)")
+                "factor of negative values in an activation after it; 0: relu, 1: no activation (default: 1)")
         .text("--layout", layout_, "NAME", "nchw, nhwc or chwn: memory layout (default: nchw)");
   }
   std::vector<FileOption> files() const override {

@@ -60,6 +60,18 @@ TEST(MergedPhases, EveryGeometry) {
     }
 }
 
+// Other types of dx, also with sums in f64 for the epilogue.
+TEST(MergedPhases, ResultsOfOtherTypes) {
+  for (DataType const result : {DataType::f32, DataType::s8}) {
+    ConvolutionProblem p = problem_of(ConvolutionDirection::data, DataType::f16, result, TensorFormat::nhwc,
+                                      transposed_layer(2, 32, 8, 48));
+    expect_right(p, kernel);
+    p.epilogue.expression = epilogue::parse("0.125 * (acc + bias[k])", epilogue::convolution_indices);
+    p.epilogue.operands = {describe(DataType::f64, {p.x.extent(1)})};
+    expect_right(p, kernel);
+  }
+}
+
 TEST(MergedPhases, FiltersOfEitherOrder) {
   for (DataType const type : {DataType::f16, DataType::tf32}) {
     ConvolutionProblem p = gradient(transposed_layer(2, 32, 8, 48), type);
@@ -108,14 +120,20 @@ TEST(MergedPhases, RefusalsHoldTheReason) {
   expect(gradient(odd), "dx of 16x15 pixels");
   expect(gradient(dilated), "dilation 1x3");
   expect(gradient(even_taps), "the largest phase does not have");
-  expect(gradient(single), "the largest phase does not have");
+  expect(gradient(single), "a 1x1 filter leaves phases without taps");
+  expect(problem_of(ConvolutionDirection::data, DataType::f16, DataType::f16, TensorFormat::nchw, plain),
+         "expected channels last");
   expect(gradient(plain, DataType::f32), "multiply wgmma does not support f32");
   expect(problem_of(ConvolutionDirection::forward, DataType::f16, DataType::f16, TensorFormat::nhwc, plain),
          "computes only data gradients");
+  expect(problem_of(ConvolutionDirection::filter, DataType::tf32, DataType::f32, TensorFormat::nchw, plain),
+         "computes only data gradients");
   PlanOptions options;
   options.kernel = kernel;
-  options.policy = "cluster_m=2";
-  EXPECT_THROW(make_plan(gradient(plain), described_h200(), options), Error);
+  for (char const* const policy : {"cluster_m=2", "block_n=16,warp_n=16,thread_n=4,block_k=16"}) {
+    options.policy = policy;
+    EXPECT_THROW(make_plan(gradient(plain), described_h200(), options), Error);
+  }
 }
 
 // Measured on an H200, 256 images: 50 us instead of 64 in bf16 (docs/decisions/0019); with 3x3 taps, of which
@@ -137,7 +155,10 @@ TEST(MergedPhases, ComposedKernelsCompileWithoutSpills) {
   for (DataType const type : {DataType::bf16, DataType::tf32})
     for (bool const with_operands : {false, true}) {
       ConvolutionProblem p = gradient(transposed_layer(256, 64, 32, 128), type);
-      if (with_operands) p = with_epilogue(p);
+      if (with_operands) {
+        p = with_epilogue(p);
+        p.w.layout = row_major({5, 5, 64, 128}).permuted(3, 2, 0, 1);
+      }
       PlanOptions options;
       options.kernel = kernel;
       EXPECT_EQ(jit::compile(main_source(make_plan(p, described_h200(), options))).local_bytes, 0);

@@ -1,7 +1,7 @@
 // The four phases of a data gradient with stride 2 as one product: warp_specialized_kernel with a tile that
 // holds the same cells of 2x2 pixels for every phase. A step of k loads one window of dy and the filters of
-// the phases that have this tap. Phases are adjacent columns of a wgmma, two of them at most: those of some
-// taps are the first columns of others.
+// the phases that have this tap. Two phases are adjacent columns of one wgmma; they are ordered so that those
+// with a given tap are the first of a pair, since a wgmma may use the first registers of a larger one.
 #pragma once
 #include "cosmati/conv/merged_phases_arguments.h"
 #include "cosmati/conv/phase_epilogue.h"
@@ -20,6 +20,8 @@ struct MergedPhasesTraits : WarpSpecializedTraits<gemm_policy, SourceA, SourceB,
                     !policy.ping_pong && policy.partition == Partition::tiles,
                 "merged phases: a warpgroup computes 64 cells and all columns of each phase");
   static_assert(merged_phases * policy.warp_n <= 256, "merged phases: at most 64 columns of each phase");
+  static_assert(sizeof(typename Phase::TileB) == 16 * Phase::TileB::stride_of_tiles,
+                "merged phases: the filters of a phase end where those of the next one begin");
   static_assert(!Phase::promotes, "merged phases: tensor cores must sum in full precision");
   // Two phases: registers of a wgmma may be the first ones of another, without a copy.
   using Pair = WarpgroupAccumulators<Sum, policy.thread_m, 2 * policy.thread_n>;

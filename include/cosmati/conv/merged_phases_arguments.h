@@ -6,7 +6,7 @@
 namespace cosmati {
 
 // The taps of the two phases along an axis. All taps belong to the larger phase. Those at which the smaller
-// phase has one as well are consecutive; its own number of such a tap is smaller by `first_shared`.
+// phase has one as well are consecutive; in that phase, the index of such a tap is smaller by `first_shared`.
 struct MergedAxis {
   int shared = 0, first_shared = 0;
   int single = 0;  // taps of the larger phase only

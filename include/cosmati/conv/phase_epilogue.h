@@ -23,7 +23,7 @@ struct PhaseEpilogue {
       ToDestination::run(sums, shared, params.epilogue, params.d, at);
   }
 
-  // Brings the operands of the warp's rows into the L2 cache.
+  // Prefetches the epilogue's matrix operands of the warp's rows into the L2 cache, but no vectors.
   COSMATI_DEVICE static void prefetch(Params const& params, TileOfResult const& at) {
     if constexpr (requires { Epilogue::operands; }) {
       constexpr auto partition_m = Traits::partition_m;
@@ -63,12 +63,16 @@ struct PhaseEpilogue {
       }
       arch::warp_barrier();
       Real run[items][count];
-      int valid[items];
+      int valid[items];  // 0: no run, or beyond the result
       COSMATI_UNROLL
       for (int i = 0; i < items; ++i) {
         Item const item = item_of<down, count, columns>(lane + i * 32);
         int const n = pass * columns + item.column;
-        valid[i] = policy.full_tiles ? count : item.row < at.rows - warp_m ? imin(at.columns - n, count) : 0;
+        bool const exists = lane + i * 32 < rows * columns / count;
+        valid[i] = !exists                       ? 0
+                   : policy.full_tiles           ? count
+                   : item.row < at.rows - warp_m ? imin(at.columns - n, count)
+                                                 : 0;
         if (valid[i] <= 0) continue;
         COSMATI_UNROLL
         for (int e = 0; e < count; ++e) run[i][e] = value[item.row][item.column + e];

@@ -208,10 +208,11 @@ COSMATI_CONSTEXPR FusedLayout layout_of(FusedNetwork const& network) {
   return at;
 }
 
-// Makes the weights of fully connected layers resident, the last ones first, as long as they fit in `bytes`
-// of shared memory together with all other arrays, and are small: other weights are cached by what shared
-// memory leaves of the multiprocessor's memory.
-inline constexpr int max_resident_weights = 12 * 1024;
+// Makes the weights of fully connected layers resident, the last ones first (not those of the first layer),
+// as long as they fit in `bytes` of shared memory together with all other arrays, and are small: larger
+// weights are better left to the L1 cache, which shrinks as a block's shared memory grows
+// (docs/decisions/0024).
+inline constexpr int max_resident_weights = 12 * 1024;  // floats
 COSMATI_CONSTEXPR FusedNetwork with_resident_weights(FusedNetwork network, int bytes) {
   int all = 0;
   for (int i = network.layers - 1; i > 0 && !network.layer[i].is_convolution(); --i) {

@@ -192,7 +192,6 @@ struct FusedPass : FusedBlock<network> {
     if (own >= p.size) return;
     load_filters(p);
     copy_weights(p);
-    if constexpr (is_first_resident(0)) arch::wait_copies<0>();
     COSMATI_NO_UNROLL
     for (int first = own; first < p.size; first += arch::grid_x() * images) {
       if (first != own) load_images(p, row, first);

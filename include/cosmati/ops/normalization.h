@@ -11,9 +11,9 @@ enum class BatchNormMode : unsigned char { inference, training, backward };
 //   inference: y = f(z), z = (x - mean[c]) / sqrt(variance[c] + epsilon) * scale[c] + bias[c]
 //   training:  the same with the batch's own mean and variance; writes them to saved_mean, saved_variance
 //   backward:  from x, dy, scale and the saved statistics: dx, dscale, dbias. NaN: docs/nonfinite.md
-// f is the activation that `slope` chooses: none (1), relu (0), leaky_relu with alpha = slope (others). With
-// one, backward also reads bias and computes z, as f'(z) is 1 where z > 0, slope elsewhere, NaN for NaN;
-// where z is within its rounding error of 0, that may be either.
+// f is none if slope is 1, relu if it is 0, otherwise leaky_relu with alpha = slope. With an activation,
+// backward also reads bias and computes z again; f'(z) is 1 where z > 0, NaN where z is NaN, and slope
+// elsewhere. Where |z| is within its rounding error, f'(z) may be 1 or slope.
 struct BatchNormProblem {
   BatchNormMode mode = BatchNormMode::inference;
   TensorDescription x;

@@ -150,7 +150,7 @@ void const* Discriminator::back(void const* images, int which) {
   // of its convolution.
   void *after = gradient_[0].data(), *before = gradient_[1].data();
   void const* const h[] = {layers_[0].h.data()};
-  // Of the operation that computes the gradient of the result of layer i.
+  // Operands of the operation that computes the gradient of the result of layer i.
   auto const operands_for = [&](std::size_t i) {
     return std::span<void const* const>(h, i == 0 && bench_.fuses() ? 1 : 0);
   };

@@ -54,7 +54,7 @@ class Workbench {
   Stream stream() const { return stream_; }
   // Whether activations are part of batch normalizations, and their gradients of these or of the operations
   // before them. Host backends compute both separately: that is cheap there, in place and in the cache, and
-  // oneDNN's batch normalizations and convolutions include neither.
+  // our plans for oneDNN include neither.
   bool fuses() const { return device_.backend == Backend::cuda || device_.backend == Backend::emulator; }
   Precision precision() const { return precision_; }
 

@@ -234,7 +234,7 @@ void add_gradients(PrimitiveProgram& program, BatchNormProblem const& problem,
   std::string const inverse = apart ? "inverse[e]" : "(1 / sqrt(variance[e] + epsilon))";
   if (activates)
     for (char const* name : {"scale", "bias"}) inputs.push_back(statistic(problem, name));
-  // u, and the gradient g before the activation; z as in the forward pass.
+  // u, and the gradient g before the activation; z equals that of the forward pass up to rounding.
   std::string const before_activation = "let inverse = " + inverse +
                                         "; let centered = x[e] - mean[e]; let u = centered * inverse; "
                                         "let z = centered * (scale[e] * inverse) + bias[e]; "

@@ -88,7 +88,7 @@ PrimitivePass pass_of(Stage const& stage, int width, bool of_terms, PrimitiveTar
     else
       bytes += width * size_of(stage.inputs[i].description.type);
   }
-  // Four of them leave registers for two runs of the others.
+  // With four or more fixed inputs, registers suffice for two runs at a time.
   bool const few_registers = p.policy.fixed == 0 ? bytes >= 32 : std::popcount(p.policy.fixed) >= 4;
   p.policy.unroll = target.emulated || few_registers ? 2 : 4;
   p.policy.operation = stage.combine;
@@ -256,7 +256,7 @@ void add_piece(PrimitiveProgram& program, Reduction const& r, PrimitiveTarget co
   auto const counted = static_cast<unsigned>(
       parts.count == 1 ? pass.parameters.terms : std::max<Index>(1, parts.terms / (of_terms ? width : 1)));
   PrimitivePolicy const& policy = pass.parameters.policy;
-  // Fixed inputs that leave registers for fewer runs at a time are no reason for more parts.
+  // Fewer runs at a time because of fixed inputs do not justify more parts.
   int const runs = target.emulated || policy.fixed == 0 ? policy.unroll : 4;
   Shares const shares = shares_of(pass.parameters.positions, counted, of_terms, runs, waves, target);
   if (parts.count > 1 || shares.splits > 1) {

@@ -38,7 +38,7 @@ TensorDescription as_image(TensorDescription t) {
 
 std::string violates_batch_norm(BatchNormProblem const& p, Device const& device) {
   if (p.has_activation())
-    return fmt::format("the slope is {}; it must be 1, which is no activation", p.slope);
+    return fmt::format("the slope is {}; our plans for oneDNN support only 1, no activation", p.slope);
   if (p.statistics.type != DataType::f32 ||
       (p.statistics.extent(0) > 1 && p.statistics.layout.stride[0] != 1))
     return "the statistics are " + to_string(p.statistics) + "; they must be dense f32";

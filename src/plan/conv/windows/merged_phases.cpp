@@ -40,11 +40,32 @@ bool set_axis(MergedAxis& axis, AxisPhase const& larger, AxisPhase const& smalle
   return axis.shared > 0 && axis.first_shared >= 0 && axis.first_shared <= axis.single;
 }
 
-std::string policy_violation_of_phases(GemmPolicy const& p) {
+std::string policy_violation_of_phases(GemmPolicy const& p, int element_bytes) {
   if (p.warp_m != 16 || p.block_n != p.warp_n || p.warp_n > 64 || p.cluster() != 1 || p.ping_pong ||
       p.partition != Partition::tiles)
     return "the tile of each phase has warp_m = 16 and block_n = warp_n of at most 64, is not divided along k "
            "and does not alternate, and there are no clusters";
+  if (int const bytes = p.block_n * p.block_k * element_bytes; bytes % 1024 != 0)
+    return fmt::format(
+        "block_n = {} and block_k = {}: {} bytes of filters in a step; expected a multiple of 1024",
+        p.block_n, p.block_k, bytes);
+  return {};
+}
+
+// The reason why the phases of this problem cannot share a tile, whatever its layouts.
+std::string problem_violation_of_phases(Problem const& p) {
+  if (p.direction != ConvolutionDirection::data)
+    return "computes only data gradients, whose phases share windows of dy";
+  if (p.stride[0] != 2 || p.stride[1] != 2 || p.dilation[0] != 1 || p.dilation[1] != 1)
+    return fmt::format(
+        "stride {}x{} with dilation {}x{}; expected 2x2 with 1x1, whose four phases share taps", p.stride[0],
+        p.stride[1], p.dilation[0], p.dilation[1]);
+  if (p.x.extent(2) % 2 != 0 || p.x.extent(3) % 2 != 0)
+    return fmt::format("dx of {}x{} pixels; expected even extents, for phases of the same size",
+                       p.x.extent(2), p.x.extent(3));
+  if (p.w.extent(2) < 2 || p.w.extent(3) < 2)
+    return fmt::format("a {}x{} filter leaves phases without taps; expected at least 2x2", p.w.extent(2),
+                       p.w.extent(3));
   return {};
 }
 
@@ -111,7 +132,7 @@ class Search {
     }
     if (stores_by_digits(windows_, p)) p.epilogue = EpilogueSchedule::staged;
     std::string sentence = policy_violation(p, form.a.type, form.b.type, form.sum);
-    if (sentence.empty()) sentence = policy_violation_of_phases(p);
+    if (sentence.empty()) sentence = policy_violation_of_phases(p, size_of(form.a.type));
     int const shared = merged_shared_bytes(p, form);
     if (sentence.empty() && shared > device_.gpu.shared_bytes_per_block)
       sentence = fmt::format("needs {} bytes of shared memory per block; {} has {}", shared, device_.gpu.name,
@@ -171,24 +192,15 @@ class Search {
 
 }  // namespace
 
-MergedForm merged_form(Problem const& problem, WindowProducts const& windows) {
+MergedForm merged_form(WindowProducts const& windows) {
   MergedForm made;
   auto const refuse = [&made](std::string sentence) {
     made.refusal = std::move(sentence);
     return made;
   };
-  if (problem.direction != ConvolutionDirection::data)
-    return refuse("computes only data gradients, whose phases share windows of dy");
-  if (problem.stride[0] != 2 || problem.stride[1] != 2 || problem.dilation[0] != 1 ||
-      problem.dilation[1] != 1)
-    return refuse(
-        fmt::format("stride {}x{} with dilation {}x{}; expected 2x2 with 1x1, whose four phases share taps",
-                    problem.stride[0], problem.stride[1], problem.dilation[0], problem.dilation[1]));
-  if (problem.x.extent(2) % 2 != 0 || problem.x.extent(3) % 2 != 0)
-    return refuse(fmt::format("dx of {}x{} pixels; expected even extents, for phases of the same size",
-                              problem.x.extent(2), problem.x.extent(3)));
   auto const& parts = windows.parts;
   if (parts.size() != merged_phases) return refuse("dx does not have four phases");
+  if (windows.along_m) return refuse("the pixels of dx are contiguous; expected channels last (NHWC)");
   // Part 2 i + j: rows i, i + 2, ... of columns j, j + 2, ...
   std::size_t const row = axis_phase(parts[0], 0).taps >= axis_phase(parts[2], 0).taps ? 0 : 1;
   std::size_t const column = axis_phase(parts[0], 1).taps >= axis_phase(parts[1], 1).taps ? 0 : 1;
@@ -213,6 +225,7 @@ int merged_shared_bytes(GemmPolicy const& p, CanonicalGemm const& phase) {
 Offer<Problem> dgrad_phases(Problem const& problem, Device const& device, PlanOptions const& options) {
   Offer<Problem> offer;
   offer.refusal = problem_violation(problem, device.backend);
+  if (offer.refusal.empty()) offer.refusal = problem_violation_of_phases(problem);
   if (offer.refusal.empty()) offer.refusal = extent_violation(forms_of(problem));
   for (TensorDescription const* tensor : {&problem.x, &problem.w, &problem.y})
     if (offer.refusal.empty() && tensor->layout.size() == 0)
@@ -225,7 +238,7 @@ Offer<Problem> dgrad_phases(Problem const& problem, Device const& device, PlanOp
     std::string refusal = windows.refusal;
     if (refusal.empty()) refusal = packing_violation(problem, packing);
     if (refusal.empty()) {
-      MergedForm const form = merged_form(problem, windows);
+      MergedForm const form = merged_form(windows);
       if (!form.refusal.empty()) {
         offer.refusal = form.refusal;
         return offer;

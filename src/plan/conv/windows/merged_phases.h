@@ -14,7 +14,8 @@ struct MergedForm {
   MergedAxis rows, columns;
   std::array<std::size_t, merged_phases> part{};  // of WindowProducts, in the kernel's order
 };
-MergedForm merged_form(ConvolutionProblem const& problem, WindowProducts const& windows);
+// Of a problem that dgrad_phases() does not refuse before.
+MergedForm merged_form(WindowProducts const& windows);
 
 // `policy`: the tile of one phase.
 int merged_shared_bytes(GemmPolicy const& policy, CanonicalGemm const& phase);

@@ -312,7 +312,7 @@ class WindowProgram {
 
   template <class Parameters>
   void add_merged(std::size_t kernel) {
-    MergedForm const form = merged_form(plan_.problem, launch_->windows);
+    MergedForm const form = merged_form(launch_->windows);
     Index const tiles = tiles_of(launch_->recipe.policy, launch_->windows.parts.front().product);
     made_.launch<MergedPhasesParameters<Parameters>>(
         kernel, {blocks_of(tiles)},
