@@ -64,7 +64,9 @@ TEST(BatchNormPlans, AnActivationIsAnOperationOfItsOwn) {
   problem.slope = 0.2;
   auto const plan = make_plan(problem, here);
   EXPECT_EQ(plan.kernel, "batch_norm_then_activation");
-  EXPECT_NE(explain(plan.considered, plan.kernel).find("the slope is 0.2; our plans for oneDNN support only 1"), std::string::npos);
+  EXPECT_NE(
+      explain(plan.considered, plan.kernel).find("the slope is 0.2; our plans for oneDNN support only 1"),
+      std::string::npos);
 }
 
 }  // namespace
