@@ -19,6 +19,7 @@ import tempfile
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "gpu"))
+import rooflines  # noqa: E402
 import rows  # noqa: E402
 import sources  # noqa: E402
 import speed_picture  # noqa: E402
@@ -177,7 +178,7 @@ def all_figures(program):
 
 
 def document(lines, missing):
-    text = HEAD
+    text, layers = HEAD, rooflines.tables(RESULTS)
     measured = [line for line in lines if "reason" not in line]
     for line in measured:  # apart from noise
         if line["unit"] == "of peak" and line["value"] > 1.05:
@@ -190,6 +191,7 @@ def document(lines, missing):
         for kind, _ in KINDS:
             if chosen := [line for line in own if kind_of(line["figure"]) == kind]:
                 text += f"\n### {kind}\n\n{table(chosen)}"
+        text += layers.get(machine, "")
     if unmeasured := [line for line in lines if "reason" in line]:
         text += "\n## Promised, and measured nowhere yet\n\n| figure | promised | why |\n| --- | ---: | --- |\n"
         text += "".join(f"| {plain(line['figure'])} | {promise(line)} | {line['reason']} |\n" for line in unmeasured)
