@@ -37,6 +37,7 @@ TEST(FusedTraining, NetworksAreTheCatalogues) {
   for (bool const modern : {true, false}) {
     FusedNetwork network = composed(modern ? lenet5::Variant::modern : lenet5::Variant::chapter, device);
     network.images = plan::emulated_fused_images, network.threads = plan::emulated_fused_threads(false);
+    network = with_resident_weights(network, plan::emulated_fused_bytes);
     EXPECT_EQ(network, plan::emulated_lenet5(modern, false));
   }
   EXPECT_EQ(composed(lenet5::Variant::lecun1998, device).layers, 0);  // partly connected
