@@ -62,7 +62,7 @@ def training_speed(a, results):
             continue
         mine, peer, ratio = alternate(ours, theirs)
         results.report(name, statistics.median(mine), promised, "images/s", samples=mine)
-        results.report(name + ", against PyTorch", ratio, 1.5, "x", peer=torch_name(a.torch), ours=mine, peers=peer)
+        results.report(name + ", against PyTorch", ratio, 3, "x", peer=torch_name(a.torch), ours=mine, peers=peer)
 
 
 def gemm(a, results):
@@ -115,7 +115,7 @@ def dcgan(a, results):
         mine, peer, ratio = alternate(
             lambda: generate("--count", 640, "--output", f"{folder}/o.npy")["images_per_second"],
             lambda: json_lines([a.torch, f"{PEERS}/torch_dcgan.py", network, 64, THREADS])[-1]["images_per_second"], 3)
-        results.report("DCGAN, generating, against PyTorch", ratio, 1.2, "x", peer=torch_name(a.torch), ours=mine, peers=peer)
+        results.report("DCGAN, generating, against PyTorch", ratio, 1.4, "x", peer=torch_name(a.torch), ours=mine, peers=peer)
 
 
 def clone_to_accuracy(a, results):
