@@ -66,8 +66,8 @@ def alternate(ours, theirs, times=5):
 
 
 class Results:
-    """A file with one JSON line per figure, and the figures that fell short. A figure measured again replaces its line; the
-    others are kept, with their own commit and date."""
+    """A file with one JSON line per figure and machine, and the figures that fell short. A figure measured again replaces its
+    line; the others, and those of other machines, are kept, with their own commit and date."""
 
     def __init__(self, path, where=None):
         self.path = path
@@ -75,12 +75,13 @@ class Results:
         self.count = 0
         self.base = {"commit": commit(), "machine": where or machine(),
                      "date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d")}
-        self.lines = {}
+        self.lines, self.of_other_machines = {}, []
         os.makedirs(os.path.dirname(path), exist_ok=True)
         if os.path.exists(path):
             with open(path, encoding="utf-8") as file:
                 known = [json.loads(text) for text in file if text.startswith("{")]
             self.lines = {line["figure"]: line for line in known if line["machine"] == self.base["machine"]}
+            self.of_other_machines = [line for line in known if line["machine"] != self.base["machine"]]
 
     def begin(self, command, names):
         """Sets the command that measures the following figures, and the set of their sources (bench/sources.py)."""
@@ -89,7 +90,7 @@ class Results:
     def keep(self, line):
         self.lines[line["figure"]] = dict(self.base, **line)
         with open(self.path, "w", encoding="utf-8") as file:
-            file.writelines(json.dumps(one) + "\n" for one in self.lines.values())
+            file.writelines(json.dumps(one) + "\n" for one in (*self.lines.values(), *self.of_other_machines))
 
     def report(self, name, value, promised, unit, at_least=True, **details):
         """Prints whether the figure is met or by how much it falls short, and writes its line."""
