@@ -27,11 +27,6 @@ Geometry padded(Geometry g, Index top, Index left, Index bottom, Index right) {
   return g;
 }
 
-Device gpu() {
-  Device device = emulated_device();
-  device.backend = Backend::cuda;
-  return device;
-}
 PlanOptions only() {
   PlanOptions options;
   options.kernel = kernel;
@@ -160,7 +155,7 @@ TEST(DepthwiseRows, InfinitiesThatNoWindowContainsStayThere) {
 std::string refusal(Geometry const& g, DataType type = DataType::f32) {
   auto const p = problem_of(ConvolutionDirection::forward, type, type == DataType::s8 ? DataType::s32 : type,
                             TensorFormat::nhwc, g);
-  for (Considered const& entry : make_plan(p, gpu()).considered)
+  for (Considered const& entry : make_plan(p, described_h200()).considered)
     if (entry.kernel == kernel) return entry.refusal;
   return "not considered";
 }
@@ -188,15 +183,16 @@ TEST(DepthwiseRows, CompilesWithoutLocalMemory) {
       Geometry g = padded(channels(96, stride == 1 ? 5 : 3, stride, 28, 28), 1, 1, 1, 1);
       g.n = 32;
       auto const p = problem_of(direction, DataType::f16, DataType::f16, TensorFormat::nhwc, g);
-      auto const plan = make_plan(p, gpu(), only());
+      auto const plan = make_plan(p, described_h200(), only());
       EXPECT_EQ(jit::compile(main_source(plan)).local_bytes, 0)
           << "stride " << stride << ", direction " << static_cast<int>(direction);
       if (stride == 2) continue;
       for (Index const taps : {3, 5}) {
         Geometry dilated = padded(channels(96, taps, 1, 28, 28), 4, 4, 4, 4);
         dilated.n = 32, dilated.dilation[0] = dilated.dilation[1] = 2;
-        auto const of = make_plan(
-            problem_of(direction, DataType::f16, DataType::f16, TensorFormat::nhwc, dilated), gpu(), only());
+        auto const of =
+            make_plan(problem_of(direction, DataType::f16, DataType::f16, TensorFormat::nhwc, dilated),
+                      described_h200(), only());
         EXPECT_EQ(jit::compile(main_source(of)).local_bytes, 0)
             << taps << " dilated taps, direction " << static_cast<int>(direction);
       }

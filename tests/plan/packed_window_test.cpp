@@ -160,12 +160,6 @@ TEST(PackedWindows, FiltersArePackedAlongTheirOwnOrder) {
   EXPECT_EQ(strides(TensorFormat::nchw), (std::vector<Index>{1, 6 * 32, 3 * 32, 32}));
 }
 
-Device a_gpu() {
-  Device device = emulated_device();
-  device.backend = Backend::cuda;
-  return device;
-}
-
 Geometry first_layer() {
   Geometry geometry;
   geometry.n = 64, geometry.c = 3, geometry.k = 64, geometry.h = geometry.w = 224;
@@ -177,12 +171,12 @@ TEST(PackedWindows, TheWorkspaceHasALimit) {
   geometry.c = 13;  // more than fprop_small_c takes
   auto const p = problem(forward, TensorFormat::nhwc, geometry);
   PlanOptions options;
-  auto const plan = make_plan(p, a_gpu(), options);
+  auto const plan = make_plan(p, described_h200(), options);
   EXPECT_EQ(plan.kernel, kernel);
   EXPECT_TRUE(std::get<PackRecipe>(plan.recipe.own).image);
   EXPECT_EQ(plan.workspace_bytes, std::get<PackRecipe>(plan.recipe.own).end);
   options.max_workspace = 1 << 20;
-  auto const small = make_plan(p, a_gpu(), options);
+  auto const small = make_plan(p, described_h200(), options);
   EXPECT_NE(small.kernel, kernel);
   EXPECT_LE(small.workspace_bytes, options.max_workspace);
 }
@@ -190,7 +184,7 @@ TEST(PackedWindows, TheWorkspaceHasALimit) {
 TEST(PackedWindows, WhatLiesWellIsNotPacked) {
   Geometry geometry = first_layer();
   geometry.c = 64;
-  auto const plan = make_plan(problem(forward, TensorFormat::nhwc, geometry), a_gpu(), {});
+  auto const plan = make_plan(problem(forward, TensorFormat::nhwc, geometry), described_h200(), {});
   EXPECT_EQ(plan.kernel, kernel);
   EXPECT_FALSE(std::get<PackRecipe>(plan.recipe.own).image);
   EXPECT_FALSE(std::get<PackRecipe>(plan.recipe.own).other);
@@ -202,7 +196,7 @@ TEST(PackedWindows, DataGradientsInTensorFloatsReachWgmma) {
     geometry.c = geometry.k = 128, geometry.h = geometry.w = 56;
     geometry.stride[0] = geometry.stride[1] = stride;
     for (char const* const name : {"h100", "h200"}) {
-      Device device = a_gpu();
+      Device device = described_h200();
       device.gpu = describe_gpu(name);
       auto const plan = make_plan(problem(data, TensorFormat::nhwc, geometry, DataType::tf32), device, {});
       EXPECT_EQ(plan.kernel, kernel);
@@ -224,7 +218,7 @@ TEST(PackedWindows, ComposedKernelsCompileWithoutSpills) {
     PlanOptions options;
     options.kernel = kernel;
     options.policy = is_filter ? "medium" : "tall_turns";
-    auto const plan = make_plan(p, a_gpu(), options);
+    auto const plan = make_plan(p, described_h200(), options);
     EXPECT_EQ(jit::compile(main_source(plan)).local_bytes, 0);
     std::vector<jit::Source> const passes = passes_of(plan);
     ASSERT_EQ(passes.size(), is_filter ? 2u : 1u);

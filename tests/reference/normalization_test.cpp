@@ -47,24 +47,21 @@ TEST(ReferenceBatchNorm, TrainingByHand) {
   problem.y = y.description();
   problem.statistics = scale.description();
   problem.epsilon = 4;
-  validate(problem);
-  reference::run(problem, {.x = x.data(),
-                           .scale = scale.data(),
-                           .bias = bias.data(),
-                           .y = y.data(),
-                           .saved_mean = mean.data(),
-                           .saved_variance = variance.data()});
+  auto const run = [&] {
+    validate(problem);
+    reference::run(problem, {.x = x.data(),
+                             .scale = scale.data(),
+                             .bias = bias.data(),
+                             .y = y.data(),
+                             .saved_mean = mean.data(),
+                             .saved_variance = variance.data()});
+  };
+  run();
   EXPECT_EQ(mean.get(0), 4);
   EXPECT_EQ(variance.get(0), 5);  // population variance: 20 / 4
   EXPECT_EQ(values_of(y), (Values{-2, 0, 2, 4}));
   problem.slope = 0.5;
-  validate(problem);
-  reference::run(problem, {.x = x.data(),
-                           .scale = scale.data(),
-                           .bias = bias.data(),
-                           .y = y.data(),
-                           .saved_mean = mean.data(),
-                           .saved_variance = variance.data()});
+  run();
   EXPECT_EQ(values_of(y), (Values{-1, 0, 2, 4}));
 }
 

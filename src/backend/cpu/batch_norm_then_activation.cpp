@@ -53,9 +53,9 @@ struct Parts {
 
 class BatchNormThenActivation final : public HostKernel<Problem> {
  public:
-  BatchNormThenActivation(Problem const& problem, Device const& device)
-      : problem_(problem), z_(Parts(problem).activation.x) {
+  BatchNormThenActivation(Problem const& problem, Device const& device) : problem_(problem) {
     Parts const parts(problem);
+    z_ = parts.activation.x;
     normalization_ = prepare(make_plan(parts.normalization, device, {}));
     activation_ = prepare(make_plan(parts.activation, device, {}));
     if (is_backward(problem)) again_ = prepare(make_plan(parts.again, device, {}));
@@ -85,33 +85,37 @@ class BatchNormThenActivation final : public HostKernel<Problem> {
   Prepared<ActivationProblem> activation_;
 };
 
-std::string violates(Problem const& problem, Device const& device) {
-  if (!problem.has_activation()) return "the slope is 1: there is no activation";
+Offer<Problem> offer_of_parts(Problem const& problem, Device const& device, PlanOptions const& options) {
+  Offer<Problem> offer;
+  offer.refusal = options.policy.refusal();
+  if (!problem.has_activation()) offer.refusal = "the slope is 1: there is no activation";
+  if (!offer.refusal.empty()) return offer;
   Parts const parts(problem);
-  bool fast = make_plan(parts.normalization, device, {}).kernel != "reference" &&
-              make_plan(parts.activation, device, {}).kernel != "reference";
-  if (is_backward(problem)) fast = fast && make_plan(parts.again, device, {}).kernel != "reference";
-  return fast ? "" : "no fast kernel supports the normalization, or the activation";
-}
-
-std::size_t workspace_bytes(Problem const& problem, Device const& device) {
-  Parts const parts(problem);
-  std::size_t most = std::max(make_plan(parts.normalization, device, {}).workspace_bytes,
-                              make_plan(parts.activation, device, {}).workspace_bytes);
-  if (!is_backward(problem)) return most;
-  most = std::max(most, make_plan(parts.again, device, {}).workspace_bytes);
-  return 2 * round_up(static_cast<std::size_t>(parts.activation.x.bytes())) + most;
+  auto const include = [&](auto const& part) {
+    auto const plan = make_plan(part, device, {});
+    if (plan.kernel == "reference")
+      offer.refusal = "no fast kernel supports the normalization, or the activation";
+    offer.workspace_bytes = std::max(offer.workspace_bytes, plan.workspace_bytes);
+  };
+  include(parts.normalization);
+  include(parts.activation);
+  if (!is_backward(problem)) return offer;
+  include(parts.again);
+  offer.workspace_bytes += 2 * round_up(static_cast<std::size_t>(parts.activation.x.bytes()));
+  return offer;
 }
 
 }  // namespace
 
 Candidate<Problem> batch_norm_then_activation_candidate() {
-  return {"batch_norm_then_activation",
-          {{violates}},
-          workspace_bytes,
-          [](Plan<Problem> const& plan) -> std::unique_ptr<Kernel<Problem>> {
-            return std::make_unique<BatchNormThenActivation>(plan.problem, plan.device);
-          }};
+  Candidate<Problem> candidate{"batch_norm_then_activation",
+                               {},
+                               nullptr,
+                               [](Plan<Problem> const& plan) -> std::unique_ptr<Kernel<Problem>> {
+                                 return std::make_unique<BatchNormThenActivation>(plan.problem, plan.device);
+                               }};
+  candidate.offer = &offer_of_parts;
+  return candidate;
 }
 
 }  // namespace cosmati::cpu

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 
 #include "src/plan/best_offer.h"
 #include "src/plan/conv/choice.h"
@@ -89,9 +88,8 @@ class Search {
       return refused("has one main loop, warp_specialized; --policy " + request.text + " was requested");
     request.main_loop.reset();
     if (emulated()) {
-      GemmPolicy own = emulator::emulated_policy(MainLoop::warp_specialized, Multiply::wgmma, size);
-      own.partition = Partition::tiles;
-      policies = {{"emulated", own}};
+      policies = {{"emulated", emulator::emulated_policy(MainLoop::warp_specialized, Multiply::wgmma, size,
+                                                         Partition::tiles)}};
     }
     if (std::string foreign = foreign_policy(request, policies); !emulated() && !foreign.empty())
       return refused(std::move(foreign));
@@ -174,12 +172,8 @@ class Search {
     volume.operand_bytes = windows_.operand_bytes;
     volume.of_windows = true;
     double const product = predict_seconds(recipe, form, device_.gpu, volume);
-    double const engine =
-        windows * p.block_m * clocks_of_window / (device_.gpu.multiprocessors * device_.gpu.clock_hertz);
-    return std::max(product, engine) + 0.15 * std::min(product, engine);
+    return with_tma(product, unrolling_seconds(windows * p.block_m, clocks_of_row, device_.gpu));
   }
-  // To unroll a row of 128 bytes: see window_choice.cpp.
-  static constexpr double clocks_of_window = 4.7;
 
   Problem const& problem_;
   Device const& device_;
@@ -227,9 +221,7 @@ Offer<Problem> dgrad_phases(Problem const& problem, Device const& device, PlanOp
   offer.refusal = problem_violation(problem, device.backend);
   if (offer.refusal.empty()) offer.refusal = problem_violation_of_phases(problem);
   if (offer.refusal.empty()) offer.refusal = extent_violation(forms_of(problem));
-  for (TensorDescription const* tensor : {&problem.x, &problem.w, &problem.y})
-    if (offer.refusal.empty() && tensor->layout.size() == 0)
-      offer.refusal = fmt::format("{} has no elements; TMA requires at least one", to_string(*tensor));
+  if (offer.refusal.empty()) offer.refusal = elements_violation(problem);
   if (!offer.refusal.empty()) return offer;
   // The operands in place or, if TMA cannot read one, with that operand packed.
   for (PackRecipe const& packing : {PackRecipe{}, PackRecipe{.other = true}, PackRecipe{.image = true},

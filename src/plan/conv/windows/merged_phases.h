@@ -14,7 +14,7 @@ struct MergedForm {
   MergedAxis rows, columns;
   std::array<std::size_t, merged_phases> part{};  // of WindowProducts, in the kernel's order
 };
-// Of a problem that dgrad_phases() does not refuse before.
+// The problem is one that dgrad_phases() has not refused.
 MergedForm merged_form(WindowProducts const& windows);
 
 // `policy`: the tile of one phase.

@@ -74,6 +74,15 @@ Phases phases_of(WindowProducts const& windows, GemmRecipe const& recipe);
 std::string together_violation(ConvolutionProblem const& problem, WindowProducts const& windows,
                                Partition partition);
 
+// The reason why TMA cannot load or store an empty tensor; empty if there is none.
+std::string elements_violation(ConvolutionProblem const& problem);
+
+// The time that TMA needs to unroll so many rows of windows, and that of a product whose operands it loads
+// meanwhile. clocks_of_row: of a multiprocessor for 128 bytes, measured on an H200.
+inline constexpr double clocks_of_row = 4.7;
+double unrolling_seconds(double rows, double clocks, Gpu const& gpu);
+double with_tma(double product, double engine);
+
 Offer<ConvolutionProblem> warp_specialized_convolution(ConvolutionProblem const& problem,
                                                        Device const& device, PlanOptions const& options);
 

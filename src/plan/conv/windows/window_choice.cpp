@@ -216,15 +216,12 @@ class WindowSearch {
   // bytes: 2.3 to 3.1. Predicted for 32 bytes: 13, as for the rows of matrices.
   double tma_seconds(GemmPolicy const& p, Volume const& volume) const {
     Index const step = packing_.place * problem_.stride[1] * size_of(problem_.x.type);
-    double const whole = packing_.rows == 0 ? 4.7 : step % 32 == 0 ? 5.8 : 9;
+    double const whole = packing_.rows == 0 ? clocks_of_row : step % 32 == 0 ? 5.8 : 9;
     double const clocks = windows_.row_bytes < 64                          ? std::max(whole, 13.0)
                           : windows_.row_bytes == 64 && packing_.rows == 0 ? 2.7
                                                                            : whole;
     double const rows = volume.tiles * volume.steps * (windows_.image_is_a ? p.block_m : p.block_n);
-    return rows * clocks / (device_.gpu.multiprocessors * device_.gpu.clock_hertz);
-  }
-  static double with_tma(double product, double engine) {
-    return std::max(product, engine) + 0.15 * std::min(product, engine);
+    return unrolling_seconds(rows, clocks, device_.gpu);
   }
 
   void refuse(std::string sentence) { best_.refuse(std::move(sentence)); }
@@ -249,14 +246,26 @@ std::optional<int> requested_row_bytes(Problem const& problem, PolicyRequest con
 
 }  // namespace
 
+std::string elements_violation(Problem const& problem) {
+  for (TensorDescription const* tensor : {&problem.x, &problem.w, &problem.y})
+    if (tensor->layout.size() == 0)
+      return fmt::format("{} has no elements; TMA requires at least one", to_string(*tensor));
+  return {};
+}
+
+double unrolling_seconds(double rows, double clocks, Gpu const& gpu) {
+  return rows * clocks / (gpu.multiprocessors * gpu.clock_hertz);
+}
+double with_tma(double product, double engine) {
+  return std::max(product, engine) + 0.15 * std::min(product, engine);
+}
+
 Offer<Problem> warp_specialized_convolution(Problem const& problem, Device const& device,
                                             PlanOptions const& options) {
   Offer<Problem> best;
   best.refusal = problem_violation(problem, device.backend);
   if (best.refusal.empty()) best.refusal = extent_violation(forms_of(problem));
-  for (TensorDescription const* tensor : {&problem.x, &problem.w, &problem.y})
-    if (best.refusal.empty() && tensor->layout.size() == 0)
-      best.refusal = fmt::format("{} has no elements; TMA requires at least one", to_string(*tensor));
+  if (best.refusal.empty()) best.refusal = elements_violation(problem);
   if (!best.refusal.empty()) return best;
   // Candidates: the operands in place or, if TMA cannot read one, with that operand packed; for filter
   // gradients in tf32, of which wgmma reads only one operand in place, with dy transposed; and with image

@@ -347,8 +347,8 @@ program::KernelSpec emulated_window_kernel(DataType type, WindowOperands const& 
 
 program::KernelSpec emulated_merged_kernel(DataType type, Along along_of_filter) {
   Sources const sources = sources_of(type, type, {.along_of_b = along_of_filter});
-  GemmPolicy policy = emulator::emulated_policy(MainLoop::warp_specialized, Multiply::wgmma, size_of(type));
-  policy.partition = Partition::tiles;
+  GemmPolicy const policy =
+      emulator::emulated_policy(MainLoop::warp_specialized, Multiply::wgmma, size_of(type), Partition::tiles);
   return {.entry = "warp_specialized_kernel",
           .traits = ProductKernelTraits{policy, sources.a, sources.b, DataType::f32, "HostEpilogue",
                                         "HostDestination", "MergedPhasesTraits"}

@@ -38,11 +38,8 @@ void add_phases(KernelTable& table, DataType type) {
 
 template <class Element, Along along>
 void add_merged_phases(KernelTable& table, DataType type) {
-  constexpr GemmPolicy policy = [] {
-    GemmPolicy own = policy_of(static_cast<int>(sizeof(Element)), 128);
-    own.partition = Partition::tiles;
-    return own;
-  }();
+  constexpr GemmPolicy policy = emulated_policy(MainLoop::warp_specialized, Multiply::wgmma,
+                                                static_cast<int>(sizeof(Element)), Partition::tiles);
   using Own = MergedPhasesTraits<policy, ImageSource<Element>, FilterSource<Element, along>, f32,
                                  ConvolutionHostEpilogue, ConvolutionHostDestination>;
   using Scheduler = MergedPhases<Own>;
