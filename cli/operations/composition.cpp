@@ -124,7 +124,8 @@ std::vector<Tensor> errors_of(Plan<Problem> const&, typename Problem::Arguments 
 std::vector<Tensor> errors_of(Plan<ConvolutionProblem> const& plan,
                               ConvolutionProblem::Arguments const& arguments) {
   std::vector<Tensor> errors;
-  if (plan.recipe.algorithm == ConvolutionAlgorithm::winograd)
+  bool const on_host = plan.device.backend == Backend::cpu && plan.kernel == "winograd";
+  if (plan.recipe.algorithm == ConvolutionAlgorithm::winograd || on_host)
     errors.push_back(plan::winograd_bound(plan, arguments));
   if (plan.recipe.algorithm == ConvolutionAlgorithm::fft) errors.push_back(plan::fft_bound(plan, arguments));
   if (!errors.empty() && plan.problem.db.present()) {  // no transform computes the bias gradient

@@ -19,6 +19,6 @@ std::vector<Candidate<ConvolutionProblem>> gpu_list<ConvolutionProblem>(Backend 
 
 COSMATI_PLAN(ConvolutionProblem,
              {cpu::chwn16_convolution_candidate(), cpu::bias_gradient_candidate(),
-              cpu::host_product_candidate()},
+              cpu::host_product_candidate(), cpu::host_winograd_candidate()},
              {},
              {cpu::im2col_candidate(), plan::one_image_candidate(), with_depth(plan::depth_taps_candidate())})

@@ -20,6 +20,7 @@ Candidate<GemmProblem> in_order_candidate();       // any types; the products of
 Candidate<ConvolutionProblem> im2col_candidate();  // any types, in double, products by OpenBLAS
 Candidate<ConvolutionProblem> bias_gradient_candidate();
 Candidate<ConvolutionProblem> host_product_candidate();  // 1x1 filters, planned as products
+Candidate<ConvolutionProblem> host_winograd_candidate();
 Candidate<BatchNormProblem> batch_norm_then_activation_candidate();
 
 // The single kernel of a primitive; specialized next to it.

@@ -14,6 +14,7 @@
 #include "src/plan/conv/launch.h"
 #include "src/plan/conv/winograd/winograd.h"
 #include "src/plan/conv/winograd/winograd_filter.h"
+#include "src/plan/conv/winograd/winograd_phases.h"
 
 namespace cosmati::plan {
 namespace {
@@ -84,6 +85,33 @@ class SumsOfGroups {
   std::size_t count_ = 0;
 };
 
+// Rows or columns: the place of a phase in the result, and its taps.
+struct Phase {
+  Index first = 0, step = 1;  // output i of the window is first + i * step of the result
+  Index tap = 0, tap_step = 1;
+  int front = 0, taps = 3;  // the first tap is multiplied with input `front`
+
+  Phase() = default;
+  Phase(WinogradAxis const& axis, Index phase)
+      : first(axis.output(phase, axis.first)),
+        step(axis.output(phase, axis.first + 1) - first),
+        tap_step(-axis.stride),
+        taps(static_cast<int>(axis.taps_of(phase))) {
+    if (!axis.of_data) tap_step = 1;
+    while (taps > 0 && axis.tap(phase, front) < 0) ++front;
+    tap = std::max<Index>(axis.tap(phase, front), 0);
+  }
+  WindowAxis window(WinogradAxis const& axis, Index image_stride, Index filter_stride) const {
+    WindowAxis made;
+    made.outputs = static_cast<int>(WinogradAxis::tile * axis.tiles);
+    made.origin = static_cast<int>(axis.input(axis.first));
+    made.size = static_cast<int>(axis.inputs);
+    made.image_stride = image_stride;
+    made.filter_stride = tap_step * filter_stride;
+    return made;
+  }
+};
+
 template <int tile, int taps>
 class Bound {
   using Matrices = WinogradMatrices<tile, taps>;
@@ -91,20 +119,41 @@ class Bound {
 
  public:
   Bound(Plan<Problem> const& plan, Problem::Arguments const& arguments)
-      : problem_(plan.problem),
-        form_(winograd_form(plan.problem)),
-        recipe_(std::get<WinogradRecipe>(plan.recipe.own)),
-        kept_(unit_roundoff(recipe_.type)) {
-    ConvolutionPointers const pointers = pointers_of(problem_, form_.form, arguments);
-    bool const first = form_.form.image_is_a;
-    window_ = sliding_arguments(form_, first ? pointers.a : pointers.b, first ? pointers.b : pointers.a);
+      : problem_(plan.problem), kept_(unit_roundoff(std::get<WinogradRecipe>(plan.recipe.own).type)) {
+    SlidingForm const form = winograd_form(problem_);
+    WinogradRecipe const& recipe = std::get<WinogradRecipe>(plan.recipe.own);
+    ConvolutionPointers const pointers = pointers_of(problem_, form.form, arguments);
+    bool const first = form.form.image_is_a;
+    window_ = sliding_arguments(form, first ? pointers.a : pointers.b, first ? pointers.b : pointers.a);
+    for (int part = 0; part < winograd_parts(form, recipe); ++part)
+      parts_.push_back(winograd_part(form, recipe, part));
   }
 
-  Tensor of_result() {
-    bool const forward = problem_.direction == ConvolutionDirection::forward;
-    Tensor bound(DataType::f64, (forward ? problem_.y : problem_.x).shape());
-    for (int part = 0; part < winograd_parts(form_, recipe_); ++part)
-      parts_.push_back(winograd_part(form_, recipe_, part));
+  // One phase of the processor's kernel, whose taps may begin at input 1 or 2 of a window.
+  Bound(Problem const& problem, Problem::Arguments const& arguments, WinogradAxis const& rows,
+        Index row_phase, WinogradAxis const& columns, Index column_phase)
+      : problem_(problem),
+        kept_(unit_roundoff(DataType::f32)),
+        row_(rows, row_phase),
+        column_(columns, column_phase) {
+    bool const data = rows.of_data;
+    Layout const &image = (data ? problem.y : problem.x).layout, &filter = problem.w.layout;
+    window_.image = data ? arguments.dy : arguments.x;
+    window_.images = static_cast<int>(image.extent(0));
+    window_.inputs = static_cast<int>(image.extent(1));
+    window_.outputs = static_cast<int>((data ? problem.x : problem.y).extent(1));
+    window_.image_stride = image.stride[0];
+    window_.image_input = image.stride[1];
+    window_.filter_input = filter.stride[data ? 0 : 1];
+    window_.filter_output = filter.stride[data ? 1 : 0];
+    window_.filter =
+        static_cast<float const*>(arguments.w) + row_.tap * filter.stride[2] + column_.tap * filter.stride[3];
+    window_.rows = row_.window(rows, image.stride[2], filter.stride[2]);
+    window_.columns = column_.window(columns, image.stride[3], filter.stride[3]);
+    parts_.push_back({0, 0, row_.taps, column_.taps});
+  }
+
+  void write_to(Tensor& bound) {
     for (int k = 0; k < window_.outputs; ++k)
       for (WinogradPart const& part : parts_)
         for (int c = 0; c < window_.inputs; ++c) filters_.push_back(filter(k, c, part));
@@ -114,20 +163,26 @@ class Bound {
     for (int n = 0; n < window_.images; ++n)
       for (int row = 0; row < window_.rows.outputs; row += tile)
         for (int column = 0; column < window_.columns.outputs; column += tile) of_tile(n, row, column, bound);
-    return bound;
   }
 
  private:
+  TensorDescription const& result() const {
+    return problem_.direction == ConvolutionDirection::forward ? problem_.y : problem_.x;
+  }
+  DataType image_type() const {
+    return (problem_.direction == ConvolutionDirection::forward ? problem_.x : problem_.y).type;
+  }
   double element(void const* data, DataType type, Index offset) const { return load(type, data, offset); }
 
   Both filter(int k, int c, WinogradPart const& part) const {
     double value[taps][taps] = {};
     for (int r = 0; r < part.rows; ++r)
       for (int s = 0; s < part.columns; ++s)
-        value[r][s] = element(window_.filter, problem_.w.type,
-                              k * window_.filter_output + c * window_.filter_input +
-                                  (part.row + r) * window_.rows.filter_stride +
-                                  (part.column + s) * window_.columns.filter_stride);
+        value[row_.front + r][column_.front + s] =
+            element(window_.filter, problem_.w.type,
+                    k * window_.filter_output + c * window_.filter_input +
+                        (part.row + r) * window_.rows.filter_stride +
+                        (part.column + s) * window_.columns.filter_stride);
     return transformed<size>(&Matrices::filter, value);
   }
   Both image(int n, int c, int row, int column) const {
@@ -136,7 +191,7 @@ class Bound {
       for (int j = 0; j < size; ++j) {
         int const h = window_.rows.origin + row + i, w = window_.columns.origin + column + j;
         bool const inside = h >= 0 && h < window_.rows.size && w >= 0 && w < window_.columns.size;
-        value[i][j] = inside ? element(window_.image, form_.form.image().type,
+        value[i][j] = inside ? element(window_.image, image_type(),
                                        n * window_.image_stride + c * window_.image_input +
                                            h * window_.rows.image_stride + w * window_.columns.image_stride)
                              : 0;
@@ -168,8 +223,10 @@ class Bound {
         squares[at] =
             of_filters.squares(kept_ * kept_, 8 * u * u) + of_images.squares(kept_ * kept_, 8 * u * u);
       }
-      for (int p = 0; p < tile && row + p < window_.rows.outputs; ++p)
-        for (int q = 0; q < tile && column + q < window_.columns.outputs; ++q) {
+      for (int p = 0; p < tile; ++p)
+        for (int q = 0; q < tile; ++q) {
+          Index const h = row_.first + (row + p) * row_.step, w = column_.first + (column + q) * column_.step;
+          if (h < 0 || h >= result().extent(2) || w < 0 || w >= result().extent(3)) continue;
           double square = 0, sum = 0;
           for (int i = 0; i < size; ++i)
             for (int j = 0; j < size; ++j) {
@@ -178,17 +235,15 @@ class Bound {
               square += a * a * (squares[at] + (terms + 4) * u * u * sums[at] * sums[at]);
               sum += std::fabs(a) * sums[at];
             }
-          bound.as<double>()[bound.layout().offset(n, k, row + p, column + q)] =
-              6 * std::sqrt(square) + 10 * u * sum;
+          bound.as<double>()[bound.layout().offset(n, k, h, w)] = 6 * std::sqrt(square) + 10 * u * sum;
         }
     }
   }
 
   Problem const& problem_;
-  SlidingForm form_;
   SlidingArguments window_;
-  WinogradRecipe const& recipe_;
   double kept_;
+  Phase row_, column_;
   std::vector<WinogradPart> parts_;
   std::vector<Both> filters_;  // (outputs, parts, inputs)
 };
@@ -287,13 +342,28 @@ class FilterBound {
 }  // namespace
 
 Tensor winograd_bound(Plan<Problem> const& plan, Problem::Arguments const& arguments) {
+  Problem const& problem = plan.problem;
+  if (problem.direction == ConvolutionDirection::filter)
+    return std::get<WinogradRecipe>(plan.recipe.own).tile == 2
+               ? FilterBound<2>(problem, arguments).of_result()
+               : FilterBound<4>(problem, arguments).of_result();
+  bool const forward = problem.direction == ConvolutionDirection::forward;
+  Tensor bound(DataType::f64, (forward ? problem.y : problem.x).shape());
+  if (plan.device.backend == Backend::cpu) {
+    WinogradAxis const rows(problem, 0), columns(problem, 1);
+    for (Index i = 0; i < rows.stride; ++i)
+      for (Index j = 0; j < columns.stride; ++j)
+        Bound<2, 3>(problem, arguments, rows, i, columns, j).write_to(bound);
+    return bound;
+  }
   auto const& recipe = std::get<WinogradRecipe>(plan.recipe.own);
-  int const tile = recipe.tile;
-  if (plan.problem.direction == ConvolutionDirection::filter)
-    return tile == 2 ? FilterBound<2>(plan.problem, arguments).of_result()
-                     : FilterBound<4>(plan.problem, arguments).of_result();
-  if (recipe.taps == 5) return Bound<4, 5>(plan, arguments).of_result();
-  return tile == 2 ? Bound<2, 3>(plan, arguments).of_result() : Bound<4, 3>(plan, arguments).of_result();
+  if (recipe.taps == 5)
+    Bound<4, 5>(plan, arguments).write_to(bound);
+  else if (recipe.tile == 2)
+    Bound<2, 3>(plan, arguments).write_to(bound);
+  else
+    Bound<4, 3>(plan, arguments).write_to(bound);
+  return bound;
 }
 
 }  // namespace cosmati::plan
