@@ -220,24 +220,26 @@ std::pair<Index, Index> DeviceExecutor::share(Index size) const {
 }
 
 void DeviceExecutor::begin(Epoch epoch) {
-  queue_.wait();  // waits until the last epoch's buffers are no longer in use
+  // Waits until the last epoch's buffers are no longer in use; nothing is, if the fingerprint is known.
+  if (!fingerprint_) queue_.wait();
   if (next_rows_of_ == epoch.steps_done && epoch.first == 0) {
     std::swap(host_rows_, next_rows_);
     std::swap(fused_rows_, next_fused_rows_);
-    ahead_.wait();
   } else {
     fill_rows(epoch, host_rows_);
     copy_rows(fused_rows_, host_rows_, epoch.rates.size(), queue_);
   }
   next_rows_of_.reset();
-  epoch_ = std::move(epoch);
+  last_epoch_ = std::exchange(epoch_, std::move(epoch));
   next_ = epoch_.first;
   enqueued_ = read_ = 0;
 }
 
 void DeviceExecutor::prepare_epoch(Epoch const& epoch) {
+  last_epoch_ = {};
   fill_rows(epoch, next_rows_);
   copy_rows(next_fused_rows_, next_rows_, epoch.rates.size(), ahead_);
+  ahead_.wait();
   next_rows_of_ = epoch.steps_done;
 }
 
@@ -279,9 +281,9 @@ Index DeviceExecutor::advance() {
     queue_.upload(rows_.data(), host_rows_.as<std::byte>() + at * row_bytes_,
                   static_cast<std::size_t>(steps) * row_bytes_);
     recording(size, steps).put(queue_);
+    queue_.download(host_losses_.as<float>() + at, recorded_losses_.data(),
+                    static_cast<std::size_t>(steps) * sizeof(float));
   }
-  queue_.download(host_losses_.as<float>() + at, recorded_losses_.data(),
-                  static_cast<std::size_t>(steps) * sizeof(float));
   enqueued_ += steps;
   next_ += steps * size;
   return steps;
@@ -437,7 +439,7 @@ void DeviceExecutor::run_fused(FusedTraining& training, Index size, Index steps)
   arguments.values = values();
   arguments.velocity = static_cast<float*>(states_[0].data());
   if (states_.size() > 1) arguments.second = static_cast<float*>(states_[1].data());
-  arguments.losses = static_cast<float*>(recorded_losses_.data());
+  arguments.losses = host_losses_.as<float>() + enqueued_;  // a copy would delay the next launch
   training.run(arguments, queue_);
 }
 

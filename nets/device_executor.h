@@ -133,7 +133,7 @@ class DeviceExecutor final : public Executor {
   // A row contains the inputs of one step: the images' indices, their labels, the optimizer's numbers.
   std::size_t batch_bytes_ = 0, row_bytes_ = 0;
   DeviceMemory rows_, recorded_losses_;                      // of the steps of one recording
-  HostMemory host_rows_, host_losses_;                       // of an epoch
+  HostMemory host_rows_, host_losses_;                       // of an epoch; fused kernels write the losses
   HostMemory next_rows_;                                     // of the next epoch
   DeviceMemory fused_rows_, next_fused_rows_;                // their copies, for fused kernels
   Queue ahead_;                                              // copies the rows of the next epoch
@@ -143,6 +143,7 @@ class DeviceExecutor final : public Executor {
   std::map<std::pair<Index, Index>, Recording> recordings_;  // by batch and steps
   FusedNetwork network_;                                     // without layers: layer by layer
   std::map<Index, std::unique_ptr<FusedTraining>> fused_;    // by batch
+  Epoch last_epoch_;                                         // freed while the device works
   Epoch epoch_;                               // first and loss_sum: of the steps whose losses were read
   Index next_ = 0, enqueued_ = 0, read_ = 0;  // image; steps since begin()
 };
