@@ -6,6 +6,7 @@
 
 #include "cosmati/epilogue/parse.h"
 #include "tests/support/compare.h"
+#include "tests/support/convolution.h"
 
 namespace cosmati {
 namespace {
@@ -48,17 +49,6 @@ ConvolutionProblem random_problem(Choice& choice, ConvolutionDirection direction
   return p;
 }
 
-void set_epilogue(ConvolutionProblem& p, char const* text) {
-  bool const forward = p.direction == ConvolutionDirection::forward;
-  auto const& result = forward ? p.y : p.x;
-  p.epilogue.expression = epilogue::parse(text, epilogue::convolution_indices);
-  for (auto const& operand : p.epilogue.expression.operands())
-    p.epilogue.operands.push_back(operand.indices.size() == 1
-                                      ? describe(DataType::f32, Shape{result.extent(1)})
-                                      : describe(DataType::f32, result.shape()));
-  for (std::size_t i = 0; i < p.epilogue.expression.stores().size(); ++i) p.epilogue.stores.push_back(result);
-}
-
 Index terms(ConvolutionProblem const& p) {
   Index const taps = p.w.extent(2) * p.w.extent(3);
   switch (p.direction) {
@@ -90,7 +80,7 @@ TEST(Convolution, F32OfAnyGeometryLayoutAndEpilogue) {
       Choice choice(seed);
       auto problem = random_problem(choice, direction, DataType::f32);
       if (direction == forward || direction == data)
-        set_epilogue(problem, epilogues[seed % std::size(epilogues)]);
+        test::set_epilogue(problem, epilogues[seed % std::size(epilogues)]);
       SCOPED_TRACE("seed " + std::to_string(seed) + " direction " +
                    std::to_string(static_cast<int>(direction)));
       Trial(problem, seed).expect_fast_and_close(cpu(), sums(problem));
@@ -102,7 +92,7 @@ TEST(Convolution, EveryKernelThatAcceptsAProblemComputesIt) {
     for (unsigned seed = 100; seed < 130; ++seed) {
       Choice choice(seed);
       auto problem = random_problem(choice, direction, DataType::f32);
-      if (direction != filter) set_epilogue(problem, epilogues[seed % std::size(epilogues)]);
+      if (direction != filter) test::set_epilogue(problem, epilogues[seed % std::size(epilogues)]);
       auto const plan = make_plan(problem, cpu());
       for (auto const& considered : plan.considered)
         if (considered.refusal.empty()) {
@@ -126,7 +116,7 @@ TEST(Convolution, OneTapIsAProduct) {
           p.w = describe(type, Shape{filters, channels, 1, 1});
           p.y = describe(type, image_layout(format, 2, filters, out, out));
           p.stride[0] = p.stride[1] = stride;
-          set_epilogue(p, epilogues[seed]);
+          test::set_epilogue(p, epilogues[seed]);
           SCOPED_TRACE(std::string(name_of(type)) + " stride " + std::to_string(stride) + " seed " +
                        std::to_string(seed));
           planned += make_plan(p, cpu()).kernel == "gemm";
@@ -197,7 +187,7 @@ TEST(Convolution, F64MeetsItsBound) {
       Choice choice(seed);
       auto problem = random_problem(choice, direction, DataType::f64);
       if (direction == forward || direction == data)
-        set_epilogue(problem, epilogues[seed % std::size(epilogues)]);
+        test::set_epilogue(problem, epilogues[seed % std::size(epilogues)]);
       Bound bound = sums(problem);
       bound.absolute = 1e-14;
       Trial(problem, seed).expect_fast_and_close(cpu(), bound);

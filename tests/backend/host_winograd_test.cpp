@@ -2,11 +2,11 @@
 // and for which processors and layers plans choose it.
 #include <map>
 
-#include "cosmati/epilogue/parse.h"
 #include "cosmati/ops/convolution.h"
 #include "cosmati/ops/processor.h"
 #include "src/plan/conv/winograd/winograd_phases.h"
 #include "tests/support/compare.h"
+#include "tests/support/convolution.h"
 
 namespace cosmati {
 namespace {
@@ -91,16 +91,6 @@ char const* const epilogues[] = {
     "let t = acc + bias[k]; store(pre, t); leaky_relu(t, 0.2)",
 };
 
-void set_epilogue(ConvolutionProblem& p, char const* text) {
-  auto const& result = p.direction == forward ? p.y : p.x;
-  p.epilogue.expression = epilogue::parse(text, epilogue::convolution_indices);
-  for (auto const& operand : p.epilogue.expression.operands())
-    p.epilogue.operands.push_back(operand.indices.size() == 1
-                                      ? describe(DataType::f32, Shape{result.extent(1)})
-                                      : describe(DataType::f32, result.shape()));
-  for (std::size_t i = 0; i < p.epilogue.expression.stores().size(); ++i) p.epilogue.stores.push_back(result);
-}
-
 TEST(HostWinograd, AgreesWithTheReference) {
   for (int threads : {1, 3})
     for (ConvolutionDirection direction : {forward, data})
@@ -114,7 +104,7 @@ TEST(HostWinograd, AgreesWithTheReference) {
             layer(direction, large ? 1 : 7, choice.of<Index>({1, 3, 8, 17}), choice.of<Index>({1, 5, 16}),
                   choice.between(large ? 40 : 9, large ? 47 : 14), taps, stride, choice.between(0, taps - 1),
                   choice.of({TensorFormat::nhwc, TensorFormat::nchw, TensorFormat::chwn}));
-        set_epilogue(problem, epilogues[seed % std::size(epilogues)]);
+        test::set_epilogue(problem, epilogues[seed % std::size(epilogues)]);
         SCOPED_TRACE("seed " + std::to_string(seed) + ", " + std::to_string(threads) + " threads");
         Trial(problem, seed)
             .expect_close(this_device(Backend::cpu, threads), Bound{.terms = 200, .absolute = 1e-5},

@@ -301,7 +301,10 @@ class WinogradKernel final : public HostKernel<Problem> {
                                        memory.gathered + at * depth_)
                           : memory.zeros;
       }
-      transform_tile(from, memory.tiles + number * depth_, most_tiles_ * depth_, depth_);
+      float* to[winograd_positions];
+      for (int at = 0; at < winograd_positions; ++at)
+        to[at] = memory.tiles + (at * most_tiles_ + number) * depth_;
+      transform_tile(from, to, depth_);
     });
   }
 
