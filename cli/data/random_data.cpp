@@ -23,7 +23,9 @@ double draw_value(DataType type, bool positive, DataKind const& kind, nets::Rand
 
 }  // namespace
 
-bool is_positive(std::string const& slot) { return slot == "variance" || slot == "second"; }
+bool is_positive(std::string const& slot) {
+  return slot == "variance" || slot == "second" || slot == "numbers" || slot == "scaling";
+}
 
 void fill_random(Tensor& tensor, std::string const& slot, DataKind const& kind, nets::Random& random) {
   bool const labels = slot == "labels";

@@ -17,7 +17,8 @@ struct DataKind {
 // the slot's name.
 void fill_random(Tensor& tensor, std::string const& slot, DataKind const& kind, nets::Random& random);
 
-// Whether a slot's name implies the argument of a square root: a variance, or Adam's second moment.
+// Whether a slot's name implies positive numbers: a variance, Adam's second moment, or the numbers of an
+// optimizer's step.
 bool is_positive(std::string const& slot);
 
 // The layout with gaps between rows, planes and images, like a part of a larger array; `gap` returns the size

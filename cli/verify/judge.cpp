@@ -381,7 +381,11 @@ std::optional<epilogue::Expression> unsaturated(epilogue::Expression const& expr
   return epilogue::Expression(std::make_shared<epilogue::Expression::Contents const>(std::move(contents)));
 }
 
-bool is_count(Slot const& slot) { return slot.name == "labels" || slot.name == "indices"; }
+bool is_count(Slot const& slot) {
+  for (char const* name : {"labels", "indices", "numbers", "scaling"})
+    if (slot.name == name) return true;
+  return false;
+}
 
 void judge(Task& task, Backend backend, Tensors const& inputs, std::vector<Tensors> const& runs,
            Verdict& verdict, Tensors const& added, HardData hard) {

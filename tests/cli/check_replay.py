@@ -96,6 +96,17 @@ with open(calls) as stream, open(mixed, "w") as out:
 done = call("replay", mixed, "--backend", "cpu")
 check("mixed.jsonl, line 2, skipped: gather is not an operation" in done.stderr and "1 of 2 lines" in done.stdout, f"skipped: {done.stderr} {done.stdout[-80:]}")
 
+# The numbers of an optimizer's step in memory, as trainings record them.
+flat = {"type": "f32", "extents": [1000], "strides": [1], "alignment": 16}
+step = file("step.jsonl")
+with open(step, "w") as out:
+    for kind, scaling in (("adam", None), ("sgd", {**flat, "extents": [2]})):
+        problem = {"kind": kind, "parameter": flat, "gradient": flat, "state": flat, "momentum": 0.9, "nesterov": False, "weight_decay": 0.0, "beta1": 0.5,
+                   "beta2": 0.999, "epsilon": 1e-8, "numbers": {**flat, "extents": [3]}, "scaling": scaling}
+        out.write(json.dumps({"record": 1, "subject": "optimizer", "backend": "cpu", "kernel": "own", "batch_invariant": False, "problem": problem, "runs": 1}) + "\n")
+verdicts = [json.loads(line) for line in call("replay", step, "--backend", "cpu", "--json").stdout.splitlines()]
+check([line["correct"] for line in verdicts] == [True, True], f"steps of optimizers: {verdicts}")
+
 # Lines of earlier versions lack how products are computed.
 earlier = file("earlier.jsonl")
 with open(calls) as stream, open(earlier, "w") as out:
