@@ -289,9 +289,14 @@ TEST(Tuning, CandidatesAreThePlansOwnAndWhatIsNearIt) {
 GemmProblem measured_problem(TuningLine const& line, DataType type) {
   Index m = 0, n = 0, k = 0, batch = 0;
   EXPECT_EQ(std::sscanf(line.measured.c_str(), "%lldx%lldx%lldx%lld", &m, &n, &k, &batch), 4);
-  bool const along_k = line.problems.find(" b=bf16/k") != std::string::npos ||
-                       line.problems.find(" b=f32/k") != std::string::npos;
-  GemmProblem problem = product(type, type, m, n, k, along_k ? "tn" : "nn");
+  // The letter after the type: the index along which an operand is contiguous.
+  auto const contiguous = [&line](char const* operand) {
+    return line.problems.at(line.problems.find('/', line.problems.find(operand)) + 1);
+  };
+  bool const a_along_k = contiguous(" a=") == 'k', b_along_k = contiguous(" b=") == 'k';
+  char const* const layouts[2][2] = {{"nt", "tt"}, {"nn", "tn"}};
+  DataType const result = type == DataType::tf32 ? DataType::f32 : type;
+  GemmProblem problem = product(type, result, m, n, k, layouts[a_along_k][b_along_k]);
   if (batch > 1)
     for (TensorDescription* const operand : {&problem.a, &problem.b, &problem.d})
       operand->layout.shape[0] = batch;
@@ -305,14 +310,17 @@ TEST(Tuning, PlansGoByEveryBuiltInLineForAProduct) {
     if (!words.starts_with("gemm ")) continue;
     ++lines;
     TuningTable const table = TuningTable::parse(words, "h200.txt");
-    bool const is_f32 = words.starts_with("gemm a=f32");
-    auto const problem_in = [&](DataType type) {
+    // Lines of bf16 are those of f16, too.
+    DataType const type = words.starts_with("gemm a=f32")    ? DataType::f32
+                          : words.starts_with("gemm a=tf32") ? DataType::tf32
+                                                             : DataType::bf16;
+    auto const problem_in = [&](DataType of) {
       TuningLine line;
       line.problems = words.substr(0, words.find(" gpu="));
       line.measured = words.substr(words.find(" measured=") + 10);
-      return measured_problem(line, type);
+      return measured_problem(line, of);
     };
-    auto const problem = problem_in(is_f32 ? DataType::f32 : DataType::bf16);
+    auto const problem = problem_in(type);
     TuningLine const* const line =
         table.find(plan::gemm_class(problem, ""), tuning_name(gpu_device("h200").gpu));
     ASSERT_NE(line, nullptr) << words;
@@ -322,7 +330,7 @@ TEST(Tuning, PlansGoByEveryBuiltInLineForAProduct) {
     };
     EXPECT_TRUE(follows(make_plan(problem, gpu_device("h200")))) << words;
     EXPECT_TRUE(follows(make_plan(problem, gpu_device("h100")))) << "on a similar GPU: " << words;
-    if (!is_f32) {
+    if (type == DataType::bf16) {
       EXPECT_TRUE(follows(make_plan(problem_in(DataType::f16), gpu_device("h200")))) << words;
     }
     PlanOptions predicted;
