@@ -89,6 +89,21 @@ TEST(DepthwiseRows, OtherTypes) {
     for (DataType const type : {DataType::f16, DataType::bf16})
       for (DataType const result : {type, DataType::f32})
         expect_right(problem_of(direction, type, result, TensorFormat::nhwc, walked()[2]), kernel);
+  for (ConvolutionDirection const direction : directions)
+    expect_right(problem_of(direction, DataType::tf32, DataType::f32, TensorFormat::nhwc, walked()[2]),
+                 kernel);
+}
+
+// Inputs in tf32 have the bits of f32 and the same kernel.
+TEST(DepthwiseRows, InputsInTf32AreReadAsF32) {
+  for (ConvolutionDirection const direction : directions) {
+    auto const kernel_of = [&](DataType type) {
+      return main_source(make_plan(
+          problem_of(direction, type, DataType::f32, TensorFormat::nhwc, channels(32, 3, 1, 28, 28)),
+          described_h200(), only()));
+    };
+    EXPECT_EQ(kernel_of(DataType::tf32).text, kernel_of(DataType::f32).text);
+  }
 }
 
 TEST(DepthwiseRows, ChannelsAreReadTogetherWhereTheyAreContiguous) {
@@ -164,7 +179,10 @@ TEST(DepthwiseRows, RefusesWhatItCannotKeepInRegisters) {
   EXPECT_EQ(refusal(channels(16, 3, 1, 20, 20)), "");
   EXPECT_EQ(refusal(channels(16, 9, 1, 20, 20)), "9 taps; threads keep 1 to 7 per direction");
   EXPECT_EQ(refusal(channels(16, 3, 3, 20, 20)), "stride 3; at most 2");
-  EXPECT_EQ(refusal(channels(16, 3, 1, 20, 20), DataType::s8), "s8 operands; valid types: f32, f16, bf16");
+  EXPECT_EQ(refusal(channels(16, 3, 1, 20, 20), DataType::s8),
+            "s8 operands; valid types: f32, f16, bf16, and tf32 for inputs");
+  EXPECT_EQ(refusal(channels(16, 3, 1, 20, 20), DataType::tf32),
+            "tf32 operands; valid types: f32, f16, bf16, and tf32 for inputs");
   Geometry dilated = channels(16, 3, 1, 20, 20), many = dilated;
   dilated.dilation[1] = 2, many.k = 32;
   EXPECT_EQ(refusal(dilated), "");

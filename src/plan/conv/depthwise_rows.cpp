@@ -41,9 +41,12 @@ std::string violation(Problem const& p, Device const& device, PlanOptions const&
     return fmt::format(
         "{} channels and {} filters in {} groups; each channel must form its own group, with one filter",
         channels, p.y.extent(1), p.groups);
+  bool const filter = p.direction == ConvolutionDirection::filter;
+  TensorDescription const& result = filter ? p.w : result_of(p);
   for (TensorDescription const* tensor : {&p.x, &p.w, &p.y}) {
-    if (!is_known(tensor->type))
-      return fmt::format("{} operands; valid types: f32, f16, bf16", name_of(tensor->type));
+    if (!is_known(tensor->type) && (tensor == &result || tensor->type != DataType::tf32))
+      return fmt::format("{} operands; valid types: f32, f16, bf16, and tf32 for inputs",
+                         name_of(tensor->type));
     for (int d = 0; d < tensor->layout.rank(); ++d)
       if (tensor->layout.stride[d] < 0) return "a stride is negative";
   }
@@ -296,6 +299,12 @@ std::string shape_text(DepthwiseRowsShape const& shape) {
                      shape.unrolled, shape.blocks, shape.dilated ? ", true" : "");
 }
 
+KernelTypes as_f32(KernelTypes types) {
+  for (DataType* const type : {&types.image, &types.filter})
+    if (*type == DataType::tf32) *type = DataType::f32;
+  return types;
+}
+
 std::string DepthwiseRowsTraits::print() const {
   return fmt::format("DepthwiseRowsTraits<{}, {}>", types.print(), shape_text(shape));
 }
@@ -348,7 +357,7 @@ program::Program depthwise_rows_program(Plan<Problem> const& plan) {
   DepthwiseRowsRecipe const& recipe = std::get<DepthwiseRowsRecipe>(plan.recipe.own);
   ConvolutionProgram made(plan);
   ConvolutionForm const form = made.in_kernel(form_of(problem));
-  KernelTypes types = made.types_of(form);
+  KernelTypes types = as_f32(made.types_of(form));
   if (!made.is_emulated())
     types.destination = fmt::format("OffsetDestination<{}, {}>", name_of(form.d.type), recipe.store_width);
   program::KernelSpec const kernel{.headers = {"conv/depthwise_rows.h"},

@@ -49,6 +49,9 @@ Index dilation_of(ConvolutionProblem const& problem, int axis);
 Index dilation_phases(ConvolutionProblem const& problem);
 std::string phases_text(ConvolutionProblem const& problem);
 
+// Inputs in tf32 are read as f32, whose bits they are; sums are in f32 anyway.
+KernelTypes as_f32(KernelTypes types);
+
 // "DepthwiseRowsShape{false, true, ...}"
 std::string shape_text(DepthwiseRowsShape const& shape);
 

@@ -456,6 +456,7 @@ Offer<GemmProblem> with_tuning(Offer<GemmProblem> offer, MainLoop main_loop, Gem
   std::size_t const workspace = workspace_of(recipe);
   std::string note = fmt::format("measured, {}: {} took {:.4g} us, as planned {:.4g} us", line->origin,
                                  line->measured, line->seconds * 1e6, line->planned_seconds * 1e6);
+  if (is_measured(*line, problem, device.gpu)) recipe.predicted_seconds = line->seconds;
   return {{}, workspace, recipe.predicted_seconds, recipe, to_string(recipe), std::move(note), 0, true};
 }
 

@@ -128,6 +128,17 @@ TuningLine const* find_line(PlanOptions const& options, GemmProblem const& probl
   return line != nullptr ? line : line_of_class(options, gemm_class(problem, ""), device);
 }
 
+std::string extents_text(Index m, Index n, Index k, Index batch) {
+  return fmt::format("{}x{}x{}x{}", m, n, k, batch);
+}
+
+bool is_measured(TuningLine const& line, GemmProblem const& problem, Gpu const& gpu) {
+  Index const m = problem.m(), n = problem.n(), k = problem.k(), batch = problem.batch();
+  bool const same =
+      line.measured == extents_text(m, n, k, batch) || line.measured == extents_text(n, m, k, batch);
+  return same && line.seconds > 0 && line.gpu == tuning_name(gpu);
+}
+
 GemmPolicy policy_of(TuningLine const& line) {
   GemmPolicy policy = requested_policy(line.policy, {}, {}).policy;
   policy.main_loop = main_loop_of("kernel", line.kernel);

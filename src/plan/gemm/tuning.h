@@ -21,6 +21,12 @@ std::string gemm_class(GemmProblem const& problem, std::string const& only);
 // none.
 TuningLine const* find_line(PlanOptions const& options, GemmProblem const& problem, Device const& device);
 
+// "4096x4096x4096x1", as in TuningLine::measured.
+std::string extents_text(Index m, Index n, Index k, Index batch);
+// Whether the line's time is that of this problem on this GPU, not of another one of the class or a similar
+// GPU.
+bool is_measured(TuningLine const& line, GemmProblem const& problem, Gpu const& gpu);
+
 // The policy of a line. Throws Error(bad_request).
 GemmPolicy policy_of(TuningLine const& line);
 

@@ -118,7 +118,7 @@ TuningLine line_of(GemmProblem const& problem, Gpu const& gpu, std::string const
   line.kernel = name_of(policy.main_loop);
   line.policy = text_of(policy);
   line.splits = splits;
-  line.measured = fmt::format("{}x{}x{}x{}", problem.m(), problem.n(), problem.k(), problem.batch());
+  line.measured = extents_text(problem.m(), problem.n(), problem.k(), problem.batch());
   line.origin = "this measurement";
   return line;
 }

@@ -142,7 +142,7 @@ program::Program depthwise_rows_filter_program(Plan<Problem> const& plan) {
   DepthwiseRowsFilterRecipe const& recipe = std::get<DepthwiseRowsFilterRecipe>(plan.recipe.own);
   ConvolutionProgram made(plan);
   ConvolutionForm const form = made.in_kernel(form_of(problem));
-  KernelTypes const types = made.types_of(form);
+  KernelTypes const types = as_f32(made.types_of(form));
   auto const shared = static_cast<unsigned>(recipe.shared_bytes);
   program::KernelSpec kernel{
       .headers = {"conv/depthwise_rows_filter.h"},
