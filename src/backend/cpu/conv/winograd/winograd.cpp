@@ -252,14 +252,14 @@ class WinogradKernel final : public HostKernel<Problem> {
                        memory.products + matrix.product * most_tiles_, matrix.columns);
     }
     TensorDescription const& result = result_of(problem_);
-    auto const [first, last] = result_rows(block);
+    Range const rows = result_rows(block);
     void* const whole = data ? arguments.dx : arguments.y;
     auto const offset = [&](TensorDescription const& tensor) {
-      return block.image * tensor.layout.stride[0] + first * tensor.layout.stride[2];
+      return block.image * tensor.layout.stride[0] + rows.first * tensor.layout.stride[2];
     };
     void* const target = element(result.type, whole, offset(result));
     if (plain_) return store(block, static_cast<float*>(target), result.layout, memory);
-    Shape const shape{block.images, channels_, last - first, result.extent(3)};
+    Shape const shape{block.images, channels_, rows.last - rows.first, result.extent(3)};
     store(block, memory.sums, image_layout(TensorFormat::nhwc, shape[0], shape[1], shape[2], shape[3]),
           memory);
     std::array<void const*, max_epilogue_operands> operands;
