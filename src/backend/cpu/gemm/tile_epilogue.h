@@ -1,12 +1,9 @@
 // The epilogue of a product, one tile at a time, while the sums are in the cache of the thread that computed
 // them.
 #pragma once
-#include <optional>
-#include <vector>
-
 #include "cosmati/ops/gemm.h"
 #include "src/backend/cpu/gemm/tiles.h"
-#include "src/backend/cpu/pointwise.h"
+#include "src/backend/cpu/region_epilogue.h"
 
 namespace cosmati::cpu {
 
@@ -29,7 +26,7 @@ class TileEpilogue {
   // The sums are of type `accumulator`; the epilogue is evaluated in double or in float.
   TileEpilogue(OrientedGemm const& product, TileGrid const& grid, DataType accumulator, bool in_double);
 
-  std::size_t workspace_bytes() const;  // per thread
+  std::size_t workspace_bytes() const { return regions_.workspace_bytes(); }  // per thread
 
   // Writes d and the stores of the tile. `sums` are dense (rows, columns); `arguments` are those of the whole
   // product, original or transposed.
@@ -37,14 +34,7 @@ class TileEpilogue {
            std::byte* workspace) const;
 
  private:
-  std::size_t shape_of(Tile const& tile) const {
-    return (tile.rows != grid_.tile_m ? 2u : 0u) + (tile.columns != grid_.tile_n ? 1u : 0u);
-  }
-
-  TileGrid grid_;
-  TensorDescription source_, result_;
-  std::vector<TensorDescription> operands_, stores_;   // with the shape of the result
-  std::array<std::optional<Pointwise>, 4> pointwise_;  // by shape_of
+  RegionEpilogue regions_;
 };
 
 }  // namespace cosmati::cpu

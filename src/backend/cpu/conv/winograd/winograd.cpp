@@ -7,16 +7,15 @@
 #include <array>
 #include <atomic>
 #include <memory>
-#include <utility>
+#include <optional>
 #include <vector>
 
 #include "cosmati/epilogue/parse.h"
 #include "src/backend/cpu/conv/winograd/transforms.h"
-#include "src/backend/cpu/convert_row.h"
 #include "src/backend/cpu/converted.h"
 #include "src/backend/cpu/gemm/openblas.h"
 #include "src/backend/cpu/own.h"
-#include "src/backend/cpu/pointwise.h"
+#include "src/backend/cpu/region_epilogue.h"
 #include "src/backend/cpu/runtime/parallel.h"
 #include "src/plan/conv/winograd/winograd.h"
 #include "src/plan/conv/winograd/winograd_phases.h"
@@ -55,7 +54,14 @@ class WinogradKernel final : public HostKernel<Problem> {
     lines_of_depth_ = depth_stride_ == 1 || channel_stride_ != 1;
     place_matrices();
     divide();
-    if (!plain_) make_epilogues();
+    if (plain_) return;
+    epilogue_.emplace(problem.epilogue, epilogue::convolution_indices, TensorDescription(),
+                      result_of(problem), false);
+    for (Block const& block : blocks_) {
+      TensorDescription const sums = sums_of(block);
+      epilogue_->add(sums);
+      most_sums_ = std::max(most_sums_, sums.layout.size());
+    }
   }
 
   std::size_t workspace_bytes() const {
@@ -93,8 +99,8 @@ class WinogradKernel final : public HostKernel<Problem> {
   Index line() const { return std::max(depth_, channels_); }
   std::size_t part_bytes() const {
     return floats(winograd_positions * most_tiles_ * depth_) + floats(product_columns_ * most_tiles_) +
-           floats(plain_ ? 0 : most_sums_) + floats(winograd_positions * line()) + 2 * floats(line()) +
-           round_up(epilogue_bytes_);
+           floats(most_sums_) + floats(winograd_positions * line()) + 2 * floats(line()) +
+           (epilogue_ ? round_up(epilogue_->workspace_bytes()) : 0);
   }
   Memory memory_of(std::byte* parts, int part) const {
     std::byte* next = parts + static_cast<std::size_t>(part) * part_bytes();
@@ -106,7 +112,7 @@ class WinogradKernel final : public HostKernel<Problem> {
     Memory memory{};
     memory.tiles = take(winograd_positions * most_tiles_ * depth_);
     memory.products = take(product_columns_ * most_tiles_);
-    memory.sums = take(plain_ ? 0 : most_sums_);
+    memory.sums = take(most_sums_);
     memory.gathered = take(winograd_positions * line());
     memory.zeros = take(line());
     memory.unused = take(line());
@@ -155,11 +161,8 @@ class WinogradKernel final : public HostKernel<Problem> {
         Range const of_images = part(images, group, groups), of_rows = part(rows_.tiles, band, bands);
         Block const block{of_images.first, of_images.last - of_images.first, of_rows.first,
                           of_rows.last - of_rows.first};
-        auto const [first, last] = result_rows(block);
         blocks_.push_back(block);
         most_tiles_ = std::max(most_tiles_, block.images * block.tile_rows * columns_.tiles);
-        most_sums_ =
-            std::max(most_sums_, block.images * (last - first) * result_of(problem_).extent(3) * channels_);
       }
   }
 
@@ -175,34 +178,11 @@ class WinogradKernel final : public HostKernel<Problem> {
     return {row(block.tile_row), row(block.tile_row + block.tile_rows)};
   }
 
-  // One epilogue for each shape of a block's results.
-  void make_epilogues() {
-    TensorDescription const& result = result_of(problem_);
-    for (std::size_t i = 0; i < problem_.epilogue.operands.size(); ++i)
-      operands_.push_back(
-          {problem_.epilogue.operands[i].type,
-           spread_operand(problem_.epilogue, i, result.shape(), epilogue::convolution_indices)});
-    for (Block const& block : blocks_) {
-      auto const [first, last] = result_rows(block);
-      Shape const shape{block.images, channels_, last - first, result.extent(3)};
-      if (find_epilogue(shape) != nullptr) continue;
-      auto const resized = [&shape](TensorDescription tensor) {
-        tensor.layout.shape = shape;
-        return tensor;
-      };
-      PointwiseProblem pointwise = epilogue_pointwise(
-          problem_.epilogue, epilogue::convolution_indices,
-          describe(DataType::f32, image_layout(TensorFormat::nhwc, shape[0], shape[1], shape[2], shape[3])),
-          {}, resized(result), false);
-      for (TensorDescription& store : pointwise.stores) store = resized(store);
-      epilogues_.emplace_back(shape, Pointwise(pointwise, 1));
-      epilogue_bytes_ = std::max(epilogue_bytes_, epilogues_.back().second.workspace_bytes());
-    }
-  }
-  Pointwise const* find_epilogue(Shape const& shape) const {
-    for (auto const& [of, pointwise] : epilogues_)
-      if (of == shape) return &pointwise;
-    return nullptr;
+  // The sums of a block, dense in the thread's memory.
+  TensorDescription sums_of(Block const& block) const {
+    auto const [first, last] = result_rows(block);
+    return describe(DataType::f32, image_layout(TensorFormat::nhwc, block.images, channels_, last - first,
+                                                result_of(problem_).extent(3)));
   }
 
   // A line itself, or a copy without the steps between its elements.
@@ -251,31 +231,17 @@ class WinogradKernel final : public HostKernel<Problem> {
                        filters + matrix.filter, lines_of_depth_ ? depth_ : matrix.columns, 0,
                        memory.products + matrix.product * most_tiles_, matrix.columns);
     }
-    TensorDescription const& result = result_of(problem_);
-    Range const rows = result_rows(block);
-    void* const whole = data ? arguments.dx : arguments.y;
-    auto const offset = [&](TensorDescription const& tensor) {
-      return block.image * tensor.layout.stride[0] + rows.first * tensor.layout.stride[2];
-    };
-    void* const target = element(result.type, whole, offset(result));
-    if (plain_) return store(block, static_cast<float*>(target), result.layout, memory);
-    Shape const shape{block.images, channels_, rows.last - rows.first, result.extent(3)};
-    store(block, memory.sums, image_layout(TensorFormat::nhwc, shape[0], shape[1], shape[2], shape[3]),
-          memory);
-    std::array<void const*, max_epilogue_operands> operands;
-    for (std::size_t i = 0; i < operands_.size(); ++i)
-      operands[i] = element(operands_[i].type, arguments.operands[i], offset(operands_[i]));
-    std::array<void*, max_epilogue_stores> stores;
-    for (std::size_t i = 0; i < arguments.stores.size(); ++i)
-      stores[i] =
-          element(problem_.epilogue.stores[i].type, arguments.stores[i], offset(problem_.epilogue.stores[i]));
-    find_epilogue(shape)->run({memory.sums,
-                               nullptr,
-                               {operands.data(), operands_.size()},
-                               arguments.scalars,
-                               target,
-                               {stores.data(), arguments.stores.size()}},
-                              memory.epilogue);
+    void* const result = data ? arguments.dx : arguments.y;
+    Shape const first{block.image, 0, result_rows(block).first, 0};
+    if (plain_) {
+      Layout const& layout = result_of(problem_).layout;
+      return store(block, static_cast<float*>(result) + layout.offset_of(first.extent), layout, memory);
+    }
+    Layout const sums = sums_of(block).layout;
+    store(block, memory.sums, sums, memory);
+    epilogue_->run(sums.shape, first,
+                   {memory.sums, nullptr, arguments.operands, arguments.scalars, result, arguments.stores},
+                   memory.epilogue);
   }
 
   // Calls visit(image of the block, first output row and column, number of the tile) for each tile.
@@ -352,9 +318,7 @@ class WinogradKernel final : public HostKernel<Problem> {
   std::array<Matrix, winograd_positions> matrices_;
   Index filter_floats_ = 0, product_columns_ = 0, most_tiles_ = 0, most_sums_ = 0;
   std::vector<Block> blocks_;
-  std::vector<TensorDescription> operands_;  // with the shape of the result
-  std::vector<std::pair<Shape, Pointwise>> epilogues_;
-  std::size_t epilogue_bytes_ = 0;
+  std::optional<RegionEpilogue> epilogue_;
 };
 
 std::string violates_winograd(Problem const& p, Device const& device) {
