@@ -66,7 +66,9 @@ Replica::Replica(Settings const& settings, Pictures const& pictures, Device cons
   normalize.y = describe(precision.stored(), Shape(elements));
   normalize.epilogue.expression = epilogue::parse("acc * (2 / 255) - 1", elementwise_indices(1));
   bench_->make(normalize_, normalize);
+  bench_->make(keep_numbers_, TransformProblem{problem.numbers, problem.numbers});
   bench_->finish();
+  numbers_ = bench_->memory(problem.numbers);
   real_ = bench_->memory(normalize.y);
   losses_ = DeviceMemory(device_, loss_count * alignment);
   losses_.fill(0);
@@ -115,33 +117,48 @@ void Replica::update(Network& network, Prepared<OptimizerProblem> const& optimiz
     bench_->run(convert, {.x = network.values.data(), .y = network.factors.data()});
 }
 
+void Replica::update_generator() {
+  update(generator_values, learn_generator_, convert_generator_, numbers_.data());
+}
+
 void Replica::step(long long step) {
   int const place = static_cast<int>(step % 2);
   feed_->send(step, queue_);
   if (!warm_)
-    compute(place);  // what the first sums over devices allocate cannot be recorded
+    compute(place, generator_is_behind_);  // what the first sums over devices allocate cannot be recorded
   else
-    recording(place).put(queue_);
-  warm_ = true;
+    recording(place, generator_is_behind_).put(queue_);
+  warm_ = generator_is_behind_ = true;
   feed_->done(step, queue_);
 }
 
-Recording const& Replica::recording(int place) {
-  if (!recordings_[place]) recordings_[place].emplace(queue_, [this, place](Stream) { compute(place); });
-  return *recordings_[place];
+void Replica::finish() {
+  if (generator_is_behind_) update_generator();
+  generator_is_behind_ = false;
+  queue_.wait();
 }
 
-void Replica::compute(int place) {
+Recording const& Replica::recording(int place, bool after_another) {
+  auto& recording = recordings_[place][after_another ? 1 : 0];
+  if (!recording)
+    recording.emplace(queue_, [this, place, after_another](Stream) { compute(place, after_another); });
+  return *recording;
+}
+
+void Replica::compute(int place, bool after_another) {
   void const *const z = feed_->latents(place), *const numbers = feed_->numbers(place);
   auto* const losses = static_cast<std::byte*>(losses_.data());
   bench_->run(normalize_, {.x = feed_->pictures(place), .y = real_.data()});
-  // The pass over the data does not depend on the generator: it runs beside it if there is a second queue.
+  // The pass over the data does not depend on the generator: it runs beside it, and beside the sum of the
+  // generator's gradients over all devices, if there is a second queue.
   Discriminator& of_data = beside_ ? *beside_ : *discriminator_;
   if (beside_) branch_.fork();
   of_data.forward(real_.data());
   of_data.loss(1, losses);
   of_data.backward(real_.data(), 0);
 
+  if (after_another) update_generator();
+  bench_->run(keep_numbers_, {.x = numbers, .y = numbers_.data()});
   generator_->forward(z);
   generator_->follow_statistics();
   discriminator_->forward(generator_->images());
@@ -154,14 +171,13 @@ void Replica::compute(int place) {
   discriminator_->forward(generator_->images());
   discriminator_->loss(1, losses + 2 * alignment);
   generator_->backward(z, discriminator_->image_gradient());
-  update(generator_values, learn_generator_, convert_generator_, numbers);
 }
 
 Replica::Losses Replica::take_losses() {
   if (membership_.sums != nullptr)
     membership_.sums->sum(static_cast<float*>(losses_.data()), losses_.bytes() / sizeof(float),
                           generator_values.share, queue_);
-  wait();
+  queue_.wait();
   float sums[loss_count] = {};
   for (std::size_t i = 0; i < loss_count; ++i) losses_.download(&sums[i], sizeof(float), i * alignment);
   losses_.fill(0);
@@ -190,7 +206,7 @@ std::vector<float> Replica::sample(Index count) {
   for (Index first = 0; first < count; first += batch) {
     latents.upload(z.data() + first * a.latent, latents.bytes());
     sampler_->forward(latents.data());
-    wait();
+    queue_.wait();
     DeviceMemory const& drawn = sampler_->image_memory();
     drawn.download(
         images.data() + first * a.image_elements(),

@@ -42,10 +42,12 @@ class Replica {
   // Weights are initialized as N(0, 0.02), the scales of batch normalization as N(1, 0.02), the rest as 0.
   void initialize();
   void refresh_factors();
-  // Enqueues step `step`, from 0: recorded, except for the first.
+  // Enqueues step `step`, from 0, except for the generator's update, which the next step begins with, or
+  // finish(): recorded, except for the first.
   void step(long long step);
-  void wait() const { queue_.wait(); }  // until all steps are complete
+  void finish();  // waits until all steps are complete
   // Mean losses of discriminator and generator over full batches, summed over the steps since the last call.
+  // Waits for the device.
   struct Losses {
     double discriminator, generator;
   };
@@ -56,8 +58,10 @@ class Replica {
   Network generator_values, discriminator_values;
 
  private:
-  void compute(int place);  // a step, from the feed's inputs
-  Recording const& recording(int place);
+  // A step, from the feed's inputs. `after_another`: begins with the generator's update of the step before.
+  void compute(int place, bool after_another);
+  void update_generator();
+  Recording const& recording(int place, bool after_another);
   void update(Network& network, Prepared<OptimizerProblem> const& optimizer,
               Prepared<TransformProblem> const& convert, void const* numbers);
 
@@ -73,10 +77,13 @@ class Replica {
   Prepared<OptimizerProblem> learn_generator_, learn_discriminator_;
   Prepared<TransformProblem> convert_generator_, convert_discriminator_;
   Prepared<ElementwiseProblem> normalize_;
-  DeviceMemory real_;                       // a batch of the data, in [-1, 1]
-  DeviceMemory losses_;                     // summed since the last report
-  bool warm_ = false;                       // whether a step has run
-  std::optional<Recording> recordings_[2];  // of a step, from each place of the feed
+  Prepared<TransformProblem> keep_numbers_;
+  DeviceMemory real_;                          // a batch of the data, in [-1, 1]
+  DeviceMemory losses_;                        // summed since the last report
+  DeviceMemory numbers_;                       // the optimizer's, of the last step
+  bool warm_ = false;                          // whether a step has run
+  bool generator_is_behind_ = false;           // whether its update of the last step has not been enqueued
+  std::optional<Recording> recordings_[2][2];  // of a step: from each place of the feed, after_another
 };
 
 }  // namespace cosmati::dcgan

@@ -108,20 +108,20 @@ bool Training::run(Callbacks const& callbacks) {
       start = seconds_now();
     }
     if (callbacks.sample && sample_is_due(step_, settings_.steps, callbacks.sample_every, steps_an_epoch())) {
-      each([](Replica& replica) { replica.wait(); });
+      each([](Replica& replica) { replica.finish(); });
       double const before = seconds_now();
       callbacks.sample(step_);
       start += seconds_now() - before;
     }
     if (epoch_ends || last) {
-      each([](Replica& replica) { replica.wait(); });
+      each([](Replica& replica) { replica.finish(); });
       double const before = seconds_now();
       check_replicas();
       if (callbacks.epoch) callbacks.epoch((step_ + steps_an_epoch() - 1) / steps_an_epoch());
       start += seconds_now() - before;
     }
     if (callbacks.stop != nullptr && !last && nets::any_process(*callbacks.stop, team_.group)) {
-      each([](Replica& replica) { replica.wait(); });
+      each([](Replica& replica) { replica.finish(); });
       return false;
     }
   }
