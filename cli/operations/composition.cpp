@@ -6,6 +6,7 @@
 #include "src/plan/conv/fft/fft_bound.h"
 #include "src/plan/conv/filter/wgrad_direct.h"
 #include "src/plan/conv/nested/channels_last.h"
+#include "src/plan/conv/nested/image_products.h"
 #include "src/plan/conv/nested/depth_taps.h"
 #include "src/plan/conv/nested/image_slices.h"
 #include "src/plan/conv/plain_gemm.h"
@@ -83,6 +84,12 @@ std::optional<Composition> without_bias_gradient(Plan<ConvolutionProblem> const&
     if (!composition) return composition;
     for (Plan<TransformProblem> const& copy : plan::plans_of_copies(plan))
       if (auto const pass = composed(copy)) composition->passes.push_back(pass->source);
+    return composition;
+  }
+  if (plan.recipe.algorithm == ConvolutionAlgorithm::image_products) {
+    auto composition = composed(plan::plan_of_products(plan));
+    if (!composition) return composition;
+    if (auto const pass = composed(plan::plan_of_sum(plan))) composition->passes.push_back(pass->source);
     return composition;
   }
   std::string recipe;

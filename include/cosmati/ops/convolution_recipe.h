@@ -34,7 +34,8 @@ enum class ConvolutionAlgorithm : unsigned char {
   grouped,
   fprop_small_c,
   wgrad_small_c,
-  dgrad_phases
+  dgrad_phases,
+  image_products
 };
 
 // The matrix that unroll_gemm writes before the product (cosmati/conv/unroll.h): lines contiguous along
@@ -176,7 +177,7 @@ struct WgradTapsRecipe {
 
 // The recipe of algorithms that run other convolutions. image_slices: one after another, each on `images`
 // images. With images = 0, depth_taps: one after another, one per tap along the depth; channels_last: a
-// single one.
+// single one; image_products: a product for each image.
 struct SlicesRecipe {
   Index images = 0;
   std::optional<double> max_error;  // limit for the plans of the slices

@@ -18,6 +18,7 @@
 #include "src/plan/conv/fprop_small_c.h"
 #include "src/plan/conv/grouped.h"
 #include "src/plan/conv/nested/channels_last.h"
+#include "src/plan/conv/nested/image_products.h"
 #include "src/plan/conv/nested/image_slices.h"
 #include "src/plan/conv/operand_access.h"
 #include "src/plan/conv/phases.h"
@@ -283,6 +284,8 @@ std::vector<Candidate<Problem>> convolution_candidates(Backend) {
   of_groups.offer = &offer_with_bias<&grouped>;
   Candidate<Problem> product{"gemm", {}, nullptr, &prepare_on<&prepare_plain_gemm>};
   product.offer = &offer_with_bias<&plain_gemm>;
+  Candidate<Problem> by_image{"image_products", {}, nullptr, &prepare_on<&prepare_image_products>};
+  by_image.offer = &offer_with_bias<&image_products>;
   Candidate<Problem> transformed{"winograd", {}, nullptr, prepare};
   transformed.offer = &offer_with_bias<&winograd>;
   Candidate<Problem> by_frequency{"fft", {}, nullptr, prepare};
@@ -295,9 +298,9 @@ std::vector<Candidate<Problem>> convolution_candidates(Backend) {
   Candidate<Problem> copies{"channels_last", {}, nullptr, &prepare_on<&prepare_channels_last>};
   copies.offer = &offer_with_bias<&channels_last>;
   copies.batch_invariant = true;
-  return {product,     first_gradient, all_taps, windows, phases,          general,   copies,
-          transformed, by_frequency,   unrolled, walking, by_channel,      of_groups, few_channels,
-          first_layer, tiled,          simple,   slices,  bias_candidate()};
+  return {product,      by_image,    first_gradient, all_taps, windows, phases,          general,
+          copies,       transformed, by_frequency,   unrolled, walking, by_channel,      of_groups,
+          few_channels, first_layer, tiled,          simple,   slices,  bias_candidate()};
 }
 
 }  // namespace cosmati::plan

@@ -79,10 +79,11 @@ class Translation {
         gemm.a = of_y, gemm.b = matrix(problem_.w, of_filter, k, c), gemm.d = of_x;
         break;
       default:
-        if (in_batch) return false;  // the sum is over all images
         gemm.a = of_y;
         gemm.a.layout = of_y.layout.permuted(0, 2, 1);
-        gemm.b = of_x, gemm.d = matrix(problem_.w, of_filter, k, c);
+        gemm.b = of_x;
+        gemm.d = in_batch ? describe(accumulator_type(of_y.type, of_x.type), Shape(batch, filters, channels))
+                          : matrix(problem_.w, of_filter, k, c);
     }
     return translate_epilogue(made);
   }
@@ -229,6 +230,20 @@ PlainGemm plain_gemm_problem(Problem const& problem) {
             ? fmt::format("no single stride covers all pixels, and {} groups leave no batch for the images",
                           problem.groups)
             : "no single stride covers all pixels of an image";
+  return made;
+}
+
+PlainGemm products_of_images(Problem const& problem) {
+  PlainGemm made;
+  made.refusal = violation(problem);
+  if (problem.direction != ConvolutionDirection::filter)
+    made.refusal = "computes only filter gradients, which are sums over the images";
+  else if (made.refusal.empty() && problem.groups > 1)
+    made.refusal = fmt::format("{} groups leave no batch for the images", problem.groups);
+  else if (made.refusal.empty() && plain_gemm_problem(problem).refusal.empty())
+    made.refusal = "the images are contiguous, so that one product sums over all of them";
+  else if (made.refusal.empty() && !Translation(problem, Images::in_batch).translate(made))
+    made.refusal = "no single stride covers all pixels of an image";
   return made;
 }
 

@@ -17,6 +17,10 @@ struct PlainGemm {
 };
 PlainGemm plain_gemm_problem(ConvolutionProblem const& problem);
 
+// A filter gradient whose images have no common stride: (image, k, c), one product for each image, to be
+// added. Its result is dense, in the type of the sums.
+PlainGemm products_of_images(ConvolutionProblem const& problem);
+
 Offer<ConvolutionProblem> plain_gemm(ConvolutionProblem const& problem, Device const& device,
                                      PlanOptions const& options);
 

@@ -1,0 +1,108 @@
+// Plans and runs the products and their sum; the products are stored in the workspace, after the memory of
+// both plans.
+#include "src/plan/conv/nested/image_products.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "src/plan/conv/nested/inner_plans.h"
+#include "src/plan/conv/plain_gemm.h"
+
+namespace cosmati::plan {
+namespace {
+
+using Problem = ConvolutionProblem;
+
+ReduceProblem sum_of(Problem const& problem, GemmProblem const& products) {
+  Index const filters = problem.w.extent(0), channels = problem.w.extent(1);
+  ReduceProblem sum{ReduceOperation::sum, products.d, problem.w};
+  sum.y.layout = row_major({1, filters, channels});
+  for (int d : {0, 1}) sum.y.layout.stride[d + 1] = problem.w.layout.stride[d];
+  return sum;
+}
+
+std::size_t bytes_of(GemmProblem const& products) {
+  return padded_bytes(static_cast<std::size_t>(products.d.bytes()));
+}
+
+struct Parts {
+  Plan<GemmProblem> products;
+  Plan<ReduceProblem> sum;
+  std::size_t offset() const { return std::max(products.workspace_bytes, sum.workspace_bytes); }
+};
+
+// `left`: of the workspace, besides the products.
+Parts parts_of(Problem const& problem, GemmProblem const& products, Device const& device,
+               PlanOptions const& left) {
+  return {make_plan(products, device, left), make_plan(sum_of(problem, products), device, left)};
+}
+
+Parts parts_of(Plan<Problem> const& plan) {
+  GemmProblem const products = products_of_images(plan.problem).problem;
+  return parts_of(plan.problem, products, plan.device,
+                  options_within(plan.workspace_bytes - plan.recipe.bias_bytes - bytes_of(products),
+                                 std::get<SlicesRecipe>(plan.recipe.own).max_error));
+}
+
+class ImageProducts final : public Kernel<Problem> {
+ public:
+  explicit ImageProducts(Parts const& parts)
+      : products_(cosmati::prepare(parts.products)),
+        sum_(cosmati::prepare(parts.sum)),
+        offset_(padded_bytes(parts.offset())) {}
+
+  void enqueue(Problem::Arguments const& arguments, std::byte* workspace, Stream stream) const override {
+    std::byte* const products = workspace + offset_;
+    products_.run({.a = arguments.dy, .b = arguments.x, .d = products}, workspace, stream);
+    sum_.run({.x = products, .y = arguments.dw}, workspace, stream);
+  }
+
+ private:
+  Prepared<GemmProblem> products_;
+  Prepared<ReduceProblem> sum_;
+  std::size_t offset_;  // of the products
+};
+
+}  // namespace
+
+Plan<GemmProblem> plan_of_products(Plan<Problem> const& plan) { return parts_of(plan).products; }
+Plan<ReduceProblem> plan_of_sum(Plan<Problem> const& plan) { return parts_of(plan).sum; }
+
+std::unique_ptr<Kernel<Problem>> prepare_image_products(Plan<Problem> const& plan) {
+  return std::make_unique<ImageProducts>(parts_of(plan));
+}
+
+Offer<Problem> image_products(Problem const& problem, Device const& device, PlanOptions const& options) {
+  Offer<Problem> offer;
+  offer.refusal = options.policy.refusal();
+  if (!offer.refusal.empty()) return offer;
+  PlainGemm const made = products_of_images(problem);
+  offer.refusal = made.refusal;
+  if (!offer.refusal.empty()) return offer;
+  std::size_t const own = bytes_of(made.problem);
+  if (own > options.max_workspace) {
+    offer.refusal = fmt::format("needs {} bytes of workspace; at most {}", own, options.max_workspace);
+    return offer;
+  }
+  Parts const parts =
+      parts_of(problem, made.problem, device, options_within(options.max_workspace - own, options.max_error));
+  offer.recipe.algorithm = ConvolutionAlgorithm::image_products;
+  offer.recipe.own = SlicesRecipe{0, options.max_error};
+  offer.workspace_bytes = padded_bytes(parts.offset()) + own;
+  for (Considered const& entry : parts.products.considered)
+    if (entry.kernel == parts.products.kernel) {
+      offer.predicted_seconds = entry.predicted_seconds;
+      offer.expected_error = entry.expected_error;
+      offer.text = fmt::format("{} products of {} by {}: {}", made.problem.d.extent(0),
+                               made.problem.d.extent(1), made.problem.d.extent(2), entry.recipe);
+    }
+  for (Considered const& entry : parts.sum.considered)
+    if (entry.kernel == parts.sum.kernel) {
+      offer.predicted_seconds += entry.predicted_seconds;
+      offer.text += ", then their sum: " + entry.recipe;
+    }
+  return offer;
+}
+
+}  // namespace cosmati::plan
