@@ -10,33 +10,46 @@ struct PhiloxBlock {
   unsigned word[4] = {};
 };
 
-// Returns the block of random words for a 128-bit counter and a 64-bit key.
-COSMATI_CONSTEXPR PhiloxBlock philox(PhiloxBlock counter, unsigned key0, unsigned key1) {
-  for (int round = 0; round < 10; ++round) {
+// The keys of all rounds for a 64-bit key, low word first. A kernel whose parameters hold them reads them
+// from constant memory as operands; computing them takes as many instructions as the rest.
+struct PhiloxKeys {
+  static constexpr int rounds = 10;
+  unsigned word[rounds][2] = {};
+
+  COSMATI_CONSTEXPR explicit PhiloxKeys(unsigned long long key = 0) {
+    for (unsigned round = 0; round < rounds; ++round) {
+      word[round][0] =
+          static_cast<unsigned>(key) + round * 0x9E3779B9u;  // fractional part of the golden ratio
+      word[round][1] = static_cast<unsigned>(key >> 32) + round * 0xBB67AE85u;  // sqrt(3) - 1
+    }
+  }
+};
+
+// Returns the block of random words for a 128-bit counter.
+COSMATI_CONSTEXPR PhiloxBlock philox(PhiloxBlock counter, PhiloxKeys const& keys) {
+  for (auto const& key : keys.word) {
     unsigned long long const product0 = 0xD2511F53ull * counter.word[0];
     unsigned long long const product1 = 0xCD9E8D57ull * counter.word[2];
     counter = {
-        {static_cast<unsigned>(product1 >> 32) ^ counter.word[1] ^ key0, static_cast<unsigned>(product1),
-         static_cast<unsigned>(product0 >> 32) ^ counter.word[3] ^ key1, static_cast<unsigned>(product0)}};
-    key0 += 0x9E3779B9u;  // fractional part of the golden ratio
-    key1 += 0xBB67AE85u;  // sqrt(3) - 1
+        {static_cast<unsigned>(product1 >> 32) ^ counter.word[1] ^ key[0], static_cast<unsigned>(product1),
+         static_cast<unsigned>(product0 >> 32) ^ counter.word[3] ^ key[1], static_cast<unsigned>(product0)}};
   }
   return counter;
 }
 
-// Block `block` of the stream identified by (seed, step): the counter is (block, step) and the key is the
-// seed, each 64 bits with the low word first. Element i of a stream is word i % 4 of block i / 4.
-COSMATI_CONSTEXPR PhiloxBlock philox_block(unsigned long long seed, unsigned long long step,
+// Block `block` of the stream identified by (seed, step): the counter is (block, step), each 64 bits with the
+// low word first, and the keys are those of the seed. Element i of a stream is word i % 4 of block i / 4.
+COSMATI_CONSTEXPR PhiloxBlock philox_block(PhiloxKeys const& seed, unsigned long long step,
                                            unsigned long long block) {
   return philox({{static_cast<unsigned>(block), static_cast<unsigned>(block >> 32),
                   static_cast<unsigned>(step), static_cast<unsigned>(step >> 32)}},
-                static_cast<unsigned>(seed), static_cast<unsigned>(seed >> 32));
+                seed);
 }
 
 // The elements that dropout keeps: element i, in row-major order of its indices, is kept if its random word
 // is at least probability * 2^32.
 struct DropoutMask {
-  unsigned long long seed;
+  PhiloxKeys seed;
   unsigned long long step;
   unsigned long long threshold;
 

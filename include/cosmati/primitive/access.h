@@ -4,6 +4,7 @@
 #include "cosmati/arch/memory.h"
 #include "cosmati/core/philox.h"
 #include "cosmati/primitive/arguments.h"
+#include "cosmati/primitive/math.h"
 
 namespace cosmati {
 
@@ -141,6 +142,8 @@ struct Elements {
     COSMATI_DEVICE Real get(int which) const {
       return widened<Real>(Element::from_bits(static_cast<unsigned short>(which == 0 ? word : word >> 16)));
     }
+    // The larger of both in each half; a number, if only one is NaN.
+    COSMATI_DEVICE Pair larger(Pair other) const { return {larger_halves<Element>(word, other.word)}; }
     // Makes the compiler recompute values derived from the pair, which it would otherwise keep in two
     // registers.
     COSMATI_DEVICE void forget() { arch::opaque(word); }
@@ -183,11 +186,52 @@ struct Elements {
   COSMATI_DEVICE static int integer(PrimitiveTensor const& tensor, Index offset) {
     return static_cast<int>(arch::as_global(static_cast<Element const*>(tensor.data))[offset]);
   }
-  COSMATI_DEVICE static void store_integer(PrimitiveTensor const& tensor, Index offset, int value) {
-    arch::as_global(static_cast<Element*>(tensor.data))[offset] = static_cast<Element>(value);
+  // The integers of a run, whose elements need not be adjacent: by wide accesses if they are, and aligned.
+  template <int width>
+  COSMATI_DEVICE static void load_integers(PrimitiveTensor const& tensor, ContiguousRange run,
+                                           int (&to)[width]) {
+    Element const* const from = arch::as_global(static_cast<Element const*>(tensor.data)) + run.offset;
+    constexpr int piece = pieces_of<width>();
+    if (is_dense<piece>(tensor, from, run.count, width)) {
+      COSMATI_UNROLL
+      for (int i = 0; i < width; i += piece) {
+        auto const some = arch::load<Vector<Element, piece>>(from + i);
+        COSMATI_UNROLL
+        for (int j = 0; j < piece; ++j) to[i + j] = static_cast<int>(some[j]);
+      }
+      return;
+    }
+    COSMATI_UNROLL
+    for (int i = 0; i < width; ++i)
+      if (i < run.count) to[i] = static_cast<int>(from[i * tensor.run_stride]);
+  }
+  template <int width>
+  COSMATI_DEVICE static void store_integers(PrimitiveTensor const& tensor, ContiguousRange run,
+                                            int const (&from)[width]) {
+    Element* const to = arch::as_global(static_cast<Element*>(tensor.data)) + run.offset;
+    constexpr int piece = pieces_of<width>();
+    if (is_dense<piece>(tensor, to, run.count, width)) {
+      COSMATI_UNROLL
+      for (int i = 0; i < width; i += piece) {
+        Vector<Element, piece> some;
+        COSMATI_UNROLL
+        for (int j = 0; j < piece; ++j) some[j] = static_cast<Element>(from[i + j]);
+        arch::store_global(to + i, some);
+      }
+      return;
+    }
+    COSMATI_UNROLL
+    for (int i = 0; i < width; ++i)
+      if (i < run.count) to[i * tensor.run_stride] = static_cast<Element>(from[i]);
   }
 
  private:
+  template <int piece>
+  COSMATI_DEVICE static bool is_dense(PrimitiveTensor const& tensor, Element const* at, int count,
+                                      int width) {
+    return piece > 1 && tensor.run_stride == 1 && count >= width &&
+           reinterpret_cast<unsigned long long>(at) % (piece * sizeof(Element)) == 0;
+  }
   // Elements per access: a power of two that divides the run, at most 16 bytes. A run need not be a power of
   // two: the columns below two windows with a stride of 3 are six.
   template <int width>

@@ -3,6 +3,7 @@
 #pragma once
 #include "cosmati/core/divisor.h"
 #include "cosmati/core/number.h"
+#include "cosmati/core/philox.h"
 #include "cosmati/core/shape.h"
 
 namespace cosmati {
@@ -73,7 +74,8 @@ struct PrimitiveParameters {
   PrimitiveTensor tensor[primitive_inputs + primitive_outputs];
   double scalar[primitive_scalars] = {};
   // Parameters of dropout.
-  unsigned long long seed = 0, step = 0, threshold = 0;
+  PhiloxKeys seed;
+  unsigned long long step = 0, threshold = 0;
   WindowSide window[2];
   int classes = 0;
   // For the emulator: the compile-time parameters of a composed kernel.

@@ -18,13 +18,16 @@ COSMATI_DEVICE void map_block(PrimitiveParameters const& params, unsigned block)
   auto const exists = [&](int u) {
     return first + static_cast<unsigned>(u) * Traits::threads < params.positions;
   };
+  // Without a branch between them, the loads of a single run are in flight while what does not depend on them
+  // is computed.
+  if (!exists(0)) return;
   auto const count_of = [&](Place const& place) {
     return policy.whole ? width : run_count<width>(params.run_extent, place.at[0]);
   };
   RawInputs<Traits> raw[Traits::unroll];
   COSMATI_UNROLL
   for (int u = 0; u < Traits::unroll; ++u) {
-    if (!exists(u)) break;
+    if (u > 0 && !exists(u)) break;
     Place const place = place_of(u);
     raw[u].fetch(
         params, [&](PrimitiveTensor const& tensor) { return place.offset(tensor.stride); }, count_of(place),
@@ -32,7 +35,7 @@ COSMATI_DEVICE void map_block(PrimitiveParameters const& params, unsigned block)
   }
   COSMATI_UNROLL
   for (int u = 0; u < Traits::unroll; ++u) {
-    if (!exists(u)) break;
+    if (u > 0 && !exists(u)) break;
     Real in[Traits::inputs][width], out[Traits::outputs][width];
     raw[u].unpack(params, in);
     apply_to_run<typename Traits::Function>(params, in, out);

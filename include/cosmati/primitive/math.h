@@ -1,6 +1,6 @@
 // Math functions called by kernels, in the precision of their argument.
 #pragma once
-#include "cosmati/arch/config.h"
+#include "cosmati/arch/convert.h"
 
 namespace cosmati {
 
@@ -74,6 +74,26 @@ COSMATI_DEVICE float coarse_gelu(float x) { return x * coarse_normal_cdf(x); }
 // The larger of two numbers; b if a is NaN.
 COSMATI_DEVICE float larger(float a, float b) { return fmaxf(a, b); }
 COSMATI_DEVICE double larger(double a, double b) { return a > b ? a : b; }
+// The larger of both in each half of a register of two f16 or bf16; a number, if only one is NaN.
+template <class Element>
+COSMATI_DEVICE unsigned larger_halves(unsigned a, unsigned b) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+  unsigned larger;
+  if constexpr (is_same<Element, f16>)
+    asm("max.f16x2 %0, %1, %2;" : "=r"(larger) : "r"(a), "r"(b));
+  else
+    asm("max.bf16x2 %0, %1, %2;" : "=r"(larger) : "r"(a), "r"(b));
+  return larger;
+#else
+  auto const half = [&](int shift) {
+    auto const x = static_cast<unsigned short>(a >> shift), y = static_cast<unsigned short>(b >> shift);
+    float const of_x = arch::Widen<Element>::of(Element::from_bits(x)),
+                of_y = arch::Widen<Element>::of(Element::from_bits(y));
+    return static_cast<unsigned>(of_x > of_y || of_y != of_y ? x : y) << shift;
+  };
+  return half(0) | half(16);
+#endif
+}
 #else
 COSMATI_DEVICE float exponential(float x) { return __builtin_expf(x); }
 COSMATI_DEVICE double exponential(double x) { return __builtin_exp(x); }

@@ -42,7 +42,7 @@ struct PackedRowKernel : RowTotals<Traits> {
   }
 
   COSMATI_DEVICE void run(RowShared<Traits>& shared) {
-    Real max = lowest<Real>(), sums[2] = {};
+    Pair largest = X::pair_of(lowest<Real>());
     COSMATI_UNROLL
     for (int u = 0; u < cached; ++u) {
       COSMATI_UNROLL
@@ -52,10 +52,11 @@ struct PackedRowKernel : RowTotals<Traits> {
     COSMATI_UNROLL
     for (int u = 0; u < cached; ++u) {
       COSMATI_UNROLL
-      for (int e = 0; e < width; ++e) max = larger(in[u][e / 2].template get<Real>(e % 2), max);
+      for (int i = 0; i < pairs; ++i) largest = in[u][i].larger(largest);
     }
-    forget();
-    Real const base = Sum::base_of(max);
+    Real const max = larger(largest.template get<Real>(0), largest.template get<Real>(1)),
+               base = Sum::base_of(max);
+    Real sums[2] = {};
     COSMATI_UNROLL
     for (int u = 0; u < cached; ++u) {
       COSMATI_UNROLL

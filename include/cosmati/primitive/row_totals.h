@@ -99,26 +99,21 @@ struct RowTotals {
     }
   }
 
-  // The members are contiguous: lanes of a warp, then warps of the block, then blocks of the cluster.
+  // The members are contiguous: lanes of a warp, then warps of the block, then blocks of the cluster; a power
+  // of two of each, so that every lane of every block gets the same bits.
   COSMATI_DEVICE void join_row(RowShared<Traits>& shared) {
-    int const lanes = team.along < 32 ? team.along : 32, warps = team.along / 32;
-    Real max = total[0].max, sum = total[0].sum;
-    if (exponentials()) {
-      COSMATI_UNROLL
-      for (int lane = lanes / 2; lane > 0; lane /= 2) max = larger(arch::exchange(max, lane), max);
-      sum *= exponential(total[0].max - Sum::base_of(max));
-    }
-    COSMATI_UNROLL
-    for (int lane = lanes / 2; lane > 0; lane /= 2) sum += arch::exchange(sum, lane);
-    total[0] = {max, sum};
+    int const warps = team.along / 32;
+    join_lanes(team.along < 32 ? team.along : 32);
     if (warps > 1) {
       int const warp = arch::thread() / 32, first = warp / warps * warps;
       if (arch::thread() % 32 == 0) {
-        shared.value[0][0][warp] = max;
-        shared.value[0][1][warp] = sum;
+        shared.value[0][0][warp] = total[0].max;
+        shared.value[0][1][warp] = total[0].sum;
       }
       arch::block_barrier();
-      join_all(warps, [&](int i, int which) { return shared.value[0][which][first + i]; });
+      int const other = first + arch::thread() % warps;
+      total[0] = {shared.value[0][0][other], shared.value[0][1][other]};
+      join_lanes(warps);
     }
     if (policy.cluster > 1) {
       if (arch::thread() == 0) {
@@ -127,23 +122,26 @@ struct RowTotals {
       }
       arch::cluster_arrive();
       arch::cluster_wait();
-      join_all(policy.cluster, [&](int i, int which) { return arch::in_block(shared.of_block, i)[which]; });
+      Real const* const other = arch::in_block(shared.of_block, arch::thread() % policy.cluster);
+      total[0] = {other[0], other[1]};
+      join_lanes(policy.cluster);
       arch::cluster_arrive();  // no block exits before all have read
     }
     // If dx is x, the score of the label has been read before this point.
     if (operation == RowOperation::loss_and_gradient) arch::warp_barrier();
   }
 
-  template <class At>
-  COSMATI_DEVICE void join_all(int count, At const& at) {
+  // Joins the totals of adjacent lanes, `count` at a time.
+  COSMATI_DEVICE void join_lanes(int count) {
+    Real max = total[0].max, sum = total[0].sum;
     if (exponentials()) {
-      total[0].max = at(0, 0);
-      for (int i = 1; i < count; ++i) total[0].max = larger(at(i, 0), total[0].max);
+      COSMATI_UNROLL
+      for (int lane = count / 2; lane > 0; lane /= 2) max = larger(arch::exchange(max, lane), max);
+      sum *= exponential(total[0].max - Sum::base_of(max));
     }
-    Real const base = Sum::base_of(total[0].max);
-    total[0].sum = 0;
-    for (int i = 0; i < count; ++i)
-      total[0].sum += exponentials() ? at(i, 1) * exponential(at(i, 0) - base) : at(i, 1);
+    COSMATI_UNROLL
+    for (int lane = count / 2; lane > 0; lane /= 2) sum += arch::exchange(sum, lane);
+    total[0] = {max, sum};
   }
 
   COSMATI_DEVICE void join_columns(RowShared<Traits>& shared) {

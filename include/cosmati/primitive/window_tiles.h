@@ -130,10 +130,7 @@ struct WindowTile {
       for (int e = 0; e < width; ++e) out[e] = best.value[e];
       if (policy.indices != 0) {
         PrimitiveTensor const& indices = params.tensor[primitive_inputs + 1];
-        Index const to = place.offset(indices.stride);
-        COSMATI_UNROLL
-        for (int e = 0; e < width; ++e)
-          if (e < count) Indices::store_integer(indices, to + e * indices.run_stride, best.where[e]);
+        Indices::store_integers(indices, ContiguousRange{place.offset(indices.stride), count}, best.where);
       }
     } else {
       COSMATI_UNROLL
@@ -174,13 +171,12 @@ struct WindowTile {
         for (int e = 0; e < width; ++e) gradient[e] /= divisor(e);
       } else if (policy.indices != 0) {
         Index const at = place.offset(saved.stride) + row * side0.index_step + column * side1.index_step;
-        COSMATI_UNROLL
-        for (int e = 0; e < width; ++e)
-          if (e < count) {
-            where[e] = Indices::integer(saved, at + e * saved.run_stride);
-            if (policy.indices == 1)  // a position in the image
-              where[e] -= first_row() * side1.image + first_column() + (of_columns ? e * along : 0);
-          }
+        Indices::load_integers(saved, ContiguousRange{at, count}, where);
+        if (policy.indices == 1) {  // positions in the image
+          COSMATI_UNROLL
+          for (int e = 0; e < width; ++e)
+            where[e] -= first_row() * side1.image + first_column() + (of_columns ? e * along : 0);
+        }
       } else if constexpr (Traits::inputs > 1) {
         PrimitiveTensor const& x = params.tensor[1];
         Real taps[rows][span];

@@ -107,10 +107,7 @@ struct WindowKernel {
       for (int e = 0; e < width; ++e) out[e] = best.value[e];
       if (policy.indices != 0) {
         PrimitiveTensor const& indices = params.tensor[primitive_inputs + 1];
-        Index const to = place.offset(indices.stride);
-        COSMATI_UNROLL
-        for (int e = 0; e < width; ++e)
-          if (e < count) Indices::store_integer(indices, to + e * indices.run_stride, best.where[e]);
+        Indices::store_integers(indices, ContiguousRange{place.offset(indices.stride), count}, best.where);
       }
     } else {
       COSMATI_UNROLL

@@ -15,7 +15,7 @@ namespace {
 constexpr Index chunk = 512;  // elements; a multiple of the four words of a Philox block
 
 // Generates the random words of elements [first, first + chunk); `first` is a multiple of 4.
-COSMATI_ALWAYS_INLINE void draw_words(unsigned long long seed, unsigned long long step,
+COSMATI_ALWAYS_INLINE void draw_words(PhiloxKeys const& seed, unsigned long long step,
                                       unsigned long long first, unsigned* words) {
   for (unsigned block = 0; block < chunk / 4; ++block) {
     PhiloxBlock const drawn = philox_block(seed, step, first / 4 + block);
@@ -23,7 +23,7 @@ COSMATI_ALWAYS_INLINE void draw_words(unsigned long long seed, unsigned long lon
   }
 }
 
-void draw(unsigned long long seed, unsigned long long step, unsigned long long first, unsigned* words) {
+void draw(PhiloxKeys const& seed, unsigned long long step, unsigned long long first, unsigned* words) {
   Clones<draw_words>::call(seed, step, first, words);
 }
 

@@ -42,16 +42,14 @@ int unroll_for(PrimitivePass const& pass, PrimitiveTarget const& target) {
   PrimitivePolicy const& policy = pass.parameters.policy;
   int const width = policy.width;
   int bytes = 0;
-  bool fixed_runs = false, masked = false;
+  bool fixed_runs = false;
   for (std::size_t i = 0; i < pass.inputs.size(); ++i) {
     PassTensor const& input = pass.inputs[i];
     bool const fixed = (policy.fixed >> i & 1) != 0;
     if (!input.binding.mask && !fixed) bytes += width * size_of(input.type);
-    masked = masked || input.binding.mask;
     fixed_runs = fixed_runs || (fixed && !input.same);
   }
   if (fixed_runs) return bytes <= 32 ? 4 : 2;
-  if (masked && width >= 8) return 2;  // which share the keys of the random numbers
   return bytes >= 64 || bytes == 16 || width >= 8 ? 1 : bytes >= 32 ? 2 : 4;
 }
 

@@ -69,6 +69,9 @@ struct HostElements {
     Real get(int which) const {
       return value[which];
     }
+    Pair larger(Pair const& other) const {
+      return {{cosmati::larger(value[0], other.value[0]), cosmati::larger(value[1], other.value[1])}};
+    }
     void forget() {}
   };
   template <int pairs>
@@ -81,8 +84,15 @@ struct HostElements {
   static int integer(PrimitiveTensor const& tensor, Index offset) {
     return static_cast<int>(cosmati::load(tensor.type, tensor.data, offset));
   }
-  static void store_integer(PrimitiveTensor const& tensor, Index offset, int value) {
-    cosmati::store(tensor.type, tensor.data, offset, value);
+  template <int width>
+  static void load_integers(PrimitiveTensor const& tensor, ContiguousRange run, int (&to)[width]) {
+    for (int i = 0; i < width && i < run.count; ++i)
+      to[i] = integer(tensor, run.offset + i * tensor.run_stride);
+  }
+  template <int width>
+  static void store_integers(PrimitiveTensor const& tensor, ContiguousRange run, int const (&from)[width]) {
+    for (int i = 0; i < width && i < run.count; ++i)
+      cosmati::store(tensor.type, tensor.data, run.offset + i * tensor.run_stride, from[i]);
   }
 
  private:
