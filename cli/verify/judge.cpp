@@ -53,7 +53,7 @@ class Truth {
   explicit Truth(std::unique_ptr<Task> task) : task_(std::move(task)) {
     task_->forget_accumulator();
     task_->visit([](char const* name, Role, TensorDescription& description) {
-      if (!is_count({name, Role::input, {}})) description.type = DataType::f64;
+      if (!keeps_type({name, Role::input, {}})) description.type = DataType::f64;
     });
   }
   // `inputs` are found by slot name; returns the outputs in their order.
@@ -90,7 +90,7 @@ class Truth {
       while (slots[at].name != slot.name || slots[at].role != slot.role) ++at;
       Tensor tensor =
           slot.role == Role::output ? Tensor(slot.description) : copy(inputs[at], slot.description);
-      if (slot.role != Role::output && !is_count(slot))
+      if (slot.role != Role::output && !keeps_type(slot))
         for (Index j = 0; j < tensor.size(); ++j) tensor.set(j, changed(tensor.get(j), change));
       tensors_.push_back(std::move(tensor));
     }
@@ -193,7 +193,7 @@ void compare(Slot const& slot, Tensor const& output, Expected const& expected, d
     double const rounding = unit_roundoff(type) * std::fabs(truth) + half_smallest_step(type);
     bool const saturated = !(std::fabs(nearest - truth) <= rounding);
     double const error = std::fabs(got - (saturated ? nearest : truth));
-    bool const counted = is_count(slot) || verdict.exact;
+    bool const counted = keeps_type(slot) || verdict.exact;
     double const added = expected.added != nullptr ? slope * expected.added->get(i) : 0;
     double const off = expected.relative * std::max(magnitude, expected.smallest) + added + expected.flushed +
                        expected.one_sign * std::fabs(truth);
@@ -221,7 +221,7 @@ void compare(Slot const& slot, Tensor const& output, Expected const& expected, d
 double unit_of_sums(Task& task) {
   bool in_double = true;
   for (Slot const& slot : task.slots())
-    if (!is_count(slot) && slot.description.type != DataType::f64) in_double = false;
+    if (!keeps_type(slot) && slot.description.type != DataType::f64) in_double = false;
   return in_double ? 2 * 0x1p-53 : task.notes.sum == DataType::f16 ? 0x1p-11 : 0x1p-24;
 }
 
@@ -319,7 +319,7 @@ class Sensitivity {
     Tensor result = copy(differences_[at], describe(DataType::f64, differences_[at].shape()));
     for (Index i = 0; i < result.size(); ++i) result.set(i, std::max(1.0, result.get(i)));
     for (std::size_t k = 0; k < slots_.size(); ++k)
-      if (slots_[k].role != Role::output && !is_count(slots_[k]) && inputs_[k].shape() == result.shape())
+      if (slots_[k].role != Role::output && !keeps_type(slots_[k]) && inputs_[k].shape() == result.shape())
         for (Index i = 0; i < result.size(); ++i) {
           double const value = std::fabs(inputs_[k].get(i));
           if (std::isfinite(value) && value > result.get(i)) result.set(i, value);
@@ -381,7 +381,7 @@ std::optional<epilogue::Expression> unsaturated(epilogue::Expression const& expr
   return epilogue::Expression(std::make_shared<epilogue::Expression::Contents const>(std::move(contents)));
 }
 
-bool is_count(Slot const& slot) {
+bool keeps_type(Slot const& slot) {
   for (char const* name : {"labels", "indices", "numbers", "scaling"})
     if (slot.name == name) return true;
   return false;
@@ -420,7 +420,7 @@ void judge(Task& task, Backend backend, Tensors const& inputs, std::vector<Tenso
     padded = Truth(alone ? std::move(alone) : task.clone()).run_with_padding(slots, inputs);
   double largest_input = 0;
   for (std::size_t i = 0; i < slots.size(); ++i)
-    if (!is_count(slots[i])) largest_input = std::max(largest_input, largest(inputs[i]));
+    if (!keeps_type(slots[i])) largest_input = std::max(largest_input, largest(inputs[i]));
   std::size_t at = 0, products = 0;
   for (Slot const& slot : slots) {
     if (slot.role == Role::input) continue;

@@ -93,7 +93,7 @@ Verdict verify_task(Task& task, Device const& device, PlanOptions const& options
                                                   : slot.description);
     std::memset(inputs.back().data(), 0xff, inputs.back().bytes());  // NaN in the gaps
     fill_random(inputs.back(), slot.name, {data.small_integers, task.notes.classes}, random);
-    if (!is_count(slot))
+    if (!keeps_type(slot))
       fill_hard(inputs.back(), slot.name, data.hard, largest_of(slots, slot, task.notes.bounds != nullptr),
                 random);
   }

@@ -27,8 +27,9 @@ struct Data {
   HardData hard = HardData::none;  // used instead of normally distributed numbers
 };
 
-// Labels, indices of maxima, or the numbers of an optimizer's step: they keep their type and are not varied.
-bool is_count(Slot const& slot);
+// Whether a check leaves the tensor and its type as they are: labels, indices of maxima, the numbers of an
+// optimizer's step.
+bool keeps_type(Slot const& slot);
 
 // Applies the bounds of verify_task to existing results: compares the outputs of several runs, each in the
 // order of the task's slots, with the reference. `inputs` has a tensor for each slot, empty for outputs.

@@ -45,7 +45,7 @@ class Replica {
   // Enqueues step `step`, from 0, except for the generator's update, which the next step begins with, or
   // finish(): recorded, except for the first.
   void step(long long step);
-  void finish();  // waits until all steps are complete
+  void finish();  // waits until all steps are complete; may sum over all devices
   // Mean losses of discriminator and generator over full batches, summed over the steps since the last call.
   // Waits for the device.
   struct Losses {

@@ -228,7 +228,7 @@ Verdict TorchPeer::verdict(std::span<void const* const> tensors, double max_veri
   double const tolerance = peer_tolerance(slots_.front().description.type);
   for (std::size_t i = 0; i < slots_.size() && verdict.correct; ++i) {
     TensorDescription const& tensor = slots_[i].description;
-    if (slots_[i].role == Role::input || is_count(slots_[i])) continue;
+    if (slots_[i].role == Role::input || keeps_type(slots_[i])) continue;
     std::vector<Index> places;
     Index const size = tensor.layout.size(), step = size / sampled_places | 1;
     for (Index place = 0; place < size; place += step) places.push_back(place);

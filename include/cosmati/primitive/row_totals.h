@@ -136,11 +136,13 @@ struct RowTotals {
     Real max = total[0].max, sum = total[0].sum;
     if (exponentials()) {
       COSMATI_UNROLL
-      for (int lane = count / 2; lane > 0; lane /= 2) max = larger(arch::exchange(max, lane), max);
+      for (int lane = 16; lane > 0; lane /= 2)
+        if (lane < count) max = larger(arch::exchange(max, lane), max);
       sum *= exponential(total[0].max - Sum::base_of(max));
     }
     COSMATI_UNROLL
-    for (int lane = count / 2; lane > 0; lane /= 2) sum += arch::exchange(sum, lane);
+    for (int lane = 16; lane > 0; lane /= 2)
+      if (lane < count) sum += arch::exchange(sum, lane);
     total[0] = {max, sum};
   }
 

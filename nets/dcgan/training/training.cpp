@@ -107,10 +107,10 @@ bool Training::run(Callbacks const& callbacks) {
       reported = step_;
       start = seconds_now();
     }
-    if (callbacks.sample && sample_is_due(step_, settings_.steps, callbacks.sample_every, steps_an_epoch())) {
-      each([](Replica& replica) { replica.finish(); });
+    if (sample_is_due(step_, settings_.steps, callbacks.sample_every, steps_an_epoch())) {
+      each([](Replica& replica) { replica.finish(); });  // by all processes, of which one draws samples
       double const before = seconds_now();
-      callbacks.sample(step_);
+      if (callbacks.sample) callbacks.sample(step_);
       start += seconds_now() - before;
     }
     if (epoch_ends || last) {

@@ -28,7 +28,7 @@ bool sample_is_due(long long step, long long steps, long long every, long long s
 struct Callbacks {
   long long report_every = 100;  // steps; reading the losses waits for the device
   std::function<void(Report const&)> report = {};
-  long long sample_every = 0;  // see sample_is_due()
+  long long sample_every = 0;  // see sample_is_due(); the same in all processes
   std::function<void(long long step)> sample = {};
   // Called after each pass over the pictures and after the last step, with the number of the pass, from 1.
   std::function<void(long long pass)> epoch = {};
