@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "nets/random.h"
+#include "src/backend/cpu/runtime/parallel.h"
 #include "src/io/idx.h"
 
 namespace cosmati::nets {
@@ -59,20 +60,34 @@ Dataset read_dataset(std::string const& folder, Split split, int classes, Index 
   return data;
 }
 
-PixelStatistics pixel_statistics(Dataset const& data) {
+PixelStatistics pixel_statistics(Dataset const& data, int threads) {
   unsigned char const* const pixels = data.image(0);
   Index const all = data.images.size();
-  constexpr Index run = 1 << 14;  // pixels whose sum of squares fits in 32 bits, so that the loop vectorizes
-  std::uint64_t sum = 0, squares = 0;
-  for (Index first = 0; first < all; first += run) {
-    std::uint32_t run_sum = 0, run_squares = 0;
-    for (Index i = first; i < std::min(first + run, all); ++i) {
-      std::uint32_t const pixel = pixels[i];
-      run_sum += pixel;
-      run_squares += pixel * pixel;
+  struct Sums {
+    std::uint64_t sum = 0, squares = 0;
+  };
+  std::vector<Sums> of_part(static_cast<std::size_t>(std::max(threads, 1)));
+  cpu::parallel_parts(static_cast<int>(of_part.size()), [&](int part, int parts) {
+    constexpr Index run =
+        1 << 14;  // pixels whose sum of squares fits in 32 bits, so that the loop vectorizes
+    auto const [begin, end] = cpu::share(all, part, parts, run);
+    Sums sums;
+    for (Index first = begin; first < end; first += run) {
+      std::uint32_t run_sum = 0, run_squares = 0;
+      for (Index i = first; i < std::min(first + run, end); ++i) {
+        std::uint32_t const pixel = pixels[i];
+        run_sum += pixel;
+        run_squares += pixel * pixel;
+      }
+      sums.sum += run_sum;
+      sums.squares += run_squares;
     }
-    sum += run_sum;
-    squares += run_squares;
+    of_part[static_cast<std::size_t>(part)] = sums;
+  });
+  std::uint64_t sum = 0, squares = 0;
+  for (Sums const& sums : of_part) {
+    sum += sums.sum;
+    squares += sums.squares;
   }
   double const count = static_cast<double>(all), mean = static_cast<double>(sum) / (255 * count);
   double const variance = static_cast<double>(squares) / (255.0 * 255 * count) - mean * mean;

@@ -31,7 +31,7 @@ struct PixelStatistics {
   double mean = 0;
   double deviation = 1;
 };
-PixelStatistics pixel_statistics(Dataset const& data);
+PixelStatistics pixel_statistics(Dataset const& data, int threads = 1);
 
 // The order in which epoch `epoch` visits `count` images: a permutation that depends on nothing else.
 std::vector<Index> shuffled(Index count, unsigned long long seed, long long epoch);

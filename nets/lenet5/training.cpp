@@ -58,7 +58,7 @@ Training::Training(Hyperparameters const& hyperparameters, nets::Dataset const& 
       team_(team),
       model_(std::make_unique<Model>(hyperparameters.variant, state_count(hyperparameters.optimizer))) {
   model_->initialize(hyperparameters_.seed);
-  model_->statistics = nets::pixel_statistics(train_);
+  model_->statistics = nets::pixel_statistics(train_, team_.devices[0].threads);
   model_->classes = nets::class_names(train_.folder);
   prepare();
 }

@@ -34,24 +34,39 @@ void read_header_bytes(ByteReader& reader, std::span<std::byte> to, std::string 
   if (reader.read(to) < to.size()) bad_file(name, "ends within its IDX header");
 }
 
-// Reads exactly `promised` bytes. The buffer at most doubles at a time, and only after it has been filled, so
-// that a false header cannot cause a huge allocation. It does not move up to a size that the input may have.
-std::vector<std::byte> read_data(ByteReader& reader, std::size_t promised, std::string const& what,
-                                 std::string const& name) {
-  constexpr std::size_t first_piece = 65536, largest_reservation = std::size_t{1} << 28;
-  std::vector<std::byte> data;
-  data.reserve(std::min({promised, reader.most(), largest_reservation}));
-  while (data.size() < promised) {
-    std::size_t const before = data.size();
-    data.resize(before + std::min(promised - before, std::max(before, first_piece)));
-    std::size_t const got = reader.read(std::span(data).subspan(before));
-    if (before + got < data.size())
-      bad_file(name, fmt::format("{} implies {} bytes of data, but only {} follow the header", what, promised,
-                                 before + got));
-  }
+// What a header says about the data after it.
+struct Promise {
+  std::size_t bytes;
+  std::string what, name;
+};
+
+constexpr std::size_t largest_reservation = std::size_t{1} << 28;
+
+// Fills `to`, the part of the data from byte `first` on.
+void read_data(ByteReader& reader, std::span<std::byte> to, std::size_t first, Promise const& promise) {
+  if (std::size_t const got = reader.read(to); got < to.size())
+    bad_file(promise.name, fmt::format("{} implies {} bytes of data, but only {} follow the header",
+                                       promise.what, promise.bytes, first + got));
+}
+
+void expect_end(ByteReader& reader, Promise const& promise) {
   std::byte more[1];
   if (reader.read(more) != 0)
-    bad_file(name, fmt::format("{} implies {} bytes of data, but more follow the header", what, promised));
+    bad_file(promise.name, fmt::format("{} implies {} bytes of data, but more follow the header",
+                                       promise.what, promise.bytes));
+}
+
+// The buffer at most doubles at a time, and only after it has been filled, so that a false header cannot
+// cause a huge allocation. It does not move up to a size that the input may have.
+std::vector<std::byte> read_in_pieces(ByteReader& reader, Promise const& promise) {
+  constexpr std::size_t first_piece = 65536;
+  std::vector<std::byte> data;
+  data.reserve(std::min({promise.bytes, reader.most(), largest_reservation}));
+  while (data.size() < promise.bytes) {
+    std::size_t const before = data.size();
+    data.resize(before + std::min(promise.bytes - before, std::max(before, first_piece)));
+    read_data(reader, std::span(data).subspan(before), before, promise);
+  }
   return data;
 }
 
@@ -75,9 +90,17 @@ Tensor parse_idx(std::span<std::byte const> file, std::string const& name) {
     read_header_bytes(reader, extent, name);
     for (std::byte const byte : extent) shape[d] = shape[d] << 8 | static_cast<Index>(byte);
   }
-  Index const promised = checked_bytes(shape, size_of(kind), name);
-  std::string const what = fmt::format("the shape {} of {}", to_string(shape), name_of(kind));
-  std::vector<std::byte> const data = read_data(reader, static_cast<std::size_t>(promised), what, name);
+  Promise const promise{static_cast<std::size_t>(checked_bytes(shape, size_of(kind), name)),
+                        fmt::format("the shape {} of {}", to_string(shape), name_of(kind)), name};
+  if (size_of(kind) == 1 && promise.bytes <= std::min(reader.most(), largest_reservation)) {
+    // Bytes are read to where they stay: memory that is not written to is not taken from the system.
+    Tensor tensor(kind == ElementKind::u8 ? DataType::u8 : DataType::s8, shape);
+    read_data(reader, {static_cast<std::byte*>(tensor.data()), promise.bytes}, 0, promise);
+    expect_end(reader, promise);
+    return tensor;
+  }
+  std::vector<std::byte> const data = read_in_pieces(reader, promise);
+  expect_end(reader, promise);
   RawArray const array{name, kind, true, row_major(shape), data, nullptr};
   return kind == ElementKind::s16 ? to_tensor(array, DataType::s32) : to_tensor(array);
 }

@@ -101,6 +101,14 @@ TEST(PixelStatistics, AreOfAllPixels) {
   auto const statistics = pixel_statistics(data);
   EXPECT_DOUBLE_EQ(statistics.mean, 0.5);
   EXPECT_DOUBLE_EQ(statistics.deviation, 0.5);
+
+  data.images = Tensor(DataType::u8, {100, 28, 28});
+  for (Index i = 0; i < data.images.size(); ++i) data.images.set(i, static_cast<double>(i * i % 251));
+  auto const alone = pixel_statistics(data);
+  for (int const threads : {2, 3, 7}) {
+    EXPECT_EQ(pixel_statistics(data, threads).mean, alone.mean);
+    EXPECT_EQ(pixel_statistics(data, threads).deviation, alone.deviation);
+  }
 }
 
 }  // namespace
