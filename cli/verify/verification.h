@@ -28,7 +28,7 @@ struct Data {
 };
 
 // Whether a check leaves the tensor and its type as they are: labels, indices of maxima, the numbers of an
-// optimizer's step.
+// optimizer's step and its loss scaling.
 bool keeps_type(Slot const& slot);
 
 // Applies the bounds of verify_task to existing results: compares the outputs of several runs, each in the

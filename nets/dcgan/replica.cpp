@@ -124,11 +124,14 @@ void Replica::update_generator() {
 void Replica::step(long long step) {
   int const place = static_cast<int>(step % 2);
   feed_->send(step, queue_);
-  if (!warm_)
-    compute(place, generator_is_behind_);  // what the first sums over devices allocate cannot be recorded
-  else
+  if (warm_) {
     recording(place, generator_is_behind_).put(queue_);
-  warm_ = generator_is_behind_ = true;
+  } else {  // what the first sums over devices allocate cannot be recorded
+    compute(place, false);
+    update_generator();
+  }
+  generator_is_behind_ = warm_;
+  warm_ = true;
   feed_->done(step, queue_);
 }
 

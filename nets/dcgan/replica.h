@@ -42,8 +42,8 @@ class Replica {
   // Weights are initialized as N(0, 0.02), the scales of batch normalization as N(1, 0.02), the rest as 0.
   void initialize();
   void refresh_factors();
-  // Enqueues step `step`, from 0, except for the generator's update, which the next step begins with, or
-  // finish(): recorded, except for the first.
+  // Enqueues step `step`, from 0; all but the first are recorded. The generator's update is enqueued by the
+  // next step, before it uses the generator, or by finish().
   void step(long long step);
   void finish();  // waits until all steps are complete; may sum over all devices
   // Mean losses of discriminator and generator over full batches, summed over the steps since the last call.
@@ -58,7 +58,7 @@ class Replica {
   Network generator_values, discriminator_values;
 
  private:
-  // A step, from the feed's inputs. `after_another`: begins with the generator's update of the step before.
+  // A step, from the feed's inputs. `after_another`: with the generator's update of the step before.
   void compute(int place, bool after_another);
   void update_generator();
   Recording const& recording(int place, bool after_another);

@@ -74,7 +74,7 @@ TEST(DcganPipeline, TheEmulatorDrawsWhatTheProcessorDraws) {
 // method.
 TEST(DcganPipeline, DrawsWithAnyHiddenChannelsInEveryType) {
   auto const z = random_latents(1, 7);
-  test::Sample sample(4);
+  test::Sample sample(5);
   struct Case {
     DataType type;
     double bound;

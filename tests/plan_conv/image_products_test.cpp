@@ -7,6 +7,7 @@
 #include <string>
 
 #include "tests/plan/convolution_cases.h"
+#include "tests/support/compare.h"
 
 namespace cosmati {
 namespace {
@@ -41,7 +42,7 @@ TEST(ImageProducts, AreTheReferences) {
         ConvolutionProblem problem = gradient(type, g);
         SCOPED_TRACE(std::string(name_of(type)) + ' ' + std::to_string(images) + " images of " +
                      std::to_string(channels) + " channels");
-        if (channels > 1) expect_right(problem, kernel);
+        expect_right(problem, kernel);
         // As when a channel of a larger tensor is left out.
         problem.x.layout.stride[0] += 5 * 8;
         expect_right(problem, kernel);
@@ -50,10 +51,57 @@ TEST(ImageProducts, AreTheReferences) {
       }
 }
 
+TEST(ImageProducts, WithTheBiasGradientInEveryType) {
+  for (DataType const type :
+       {DataType::f64, DataType::f32, DataType::tf32, DataType::f16, DataType::bf16, DataType::s8}) {
+    DataType const result = type == DataType::tf32 ? DataType::f32
+                            : type == DataType::s8 ? DataType::s32
+                                                   : type;
+    Geometry g;
+    g.n = 3, g.c = 8, g.k = 16, g.h = 4, g.w = 8, g.r = g.s = 1;
+    ConvolutionProblem problem =
+        problem_of(ConvolutionDirection::filter, type, result, TensorFormat::nchw, g);
+    problem.db = describe(result, Shape(g.k));
+    test::Trial trial(problem, 5, test::Values::small_integers);
+    EXPECT_EQ(trial.expect_close(emulated_device(), {.terms = 300}, kernel), kernel) << name_of(type);
+  }
+}
+
+// Many images of few pixels: the stated error includes that of their sum.
+TEST(ImageProducts, StateTheErrorOfTheSum) {
+  Geometry g;
+  g.n = 1024, g.c = 8, g.k = 8, g.h = g.w = 2;
+  ConvolutionProblem const problem = gradient(DataType::f32, g);
+  auto const error_of = [&](std::string const& name) {
+    PlanOptions options;
+    options.kernel = name;
+    for (Considered const& entry : make_plan(problem, described_h200(), options).considered)
+      if (entry.kernel == name) return entry.expected_error;
+    return 0.0;
+  };
+  EXPECT_GT(error_of(kernel), 0.4 * error_of("direct"));
+  PlanOptions options;
+  options.max_error = 1e-12;
+  try {
+    (void)make_plan(problem, described_h200(), options);
+    FAIL();
+  } catch (Error const& error) {
+    EXPECT_NE(std::string(error.what()).find("direct_tiled"), std::string::npos) << error.what();
+  }
+}
+
+// Sums of 4096 images of 2048x2048: 69 GB, of 141.
+TEST(ImageProducts, KeepToAQuarterOfTheMemory) {
+  Geometry g;
+  g.n = 4096, g.c = g.k = 2048, g.h = g.w = 14;
+  EXPECT_NE(refusal_of(gradient(DataType::f32, g), kernel).find("needs 68719476736 bytes of workspace"),
+            std::string::npos);
+}
+
 TEST(ImageProducts, RefuseWhatIsAnotherProduct) {
   Geometry g;
   EXPECT_EQ(refusal_of(gradient(DataType::f32, g, TensorFormat::nhwc), kernel),
-            "the images are contiguous, so that one product sums over all of them");
+            "a single stride covers the pixels of all images, so that one product sums over them");
   ConvolutionProblem problem = gradient(DataType::f32, g);
   problem.x.layout.stride[2] += 1;
   EXPECT_EQ(refusal_of(problem, kernel), "no single stride covers all pixels of an image");

@@ -11,7 +11,7 @@ struct PhiloxBlock {
 };
 
 // The keys of all rounds for a 64-bit key, low word first. A kernel whose parameters hold them reads them
-// from constant memory as operands; computing them takes as many instructions as the rest.
+// from constant memory as operands; computing them takes half as many instructions as the rest.
 struct PhiloxKeys {
   static constexpr int rounds = 10;
   unsigned word[rounds][2] = {};

@@ -14,8 +14,9 @@
 namespace cosmati {
 
 // Convolution algorithms: kernels of include/cosmati/conv/; `gemm`, a kernel of include/cosmati/gemm/;
-// image_slices, which applies another algorithm to a few images at a time; and depth_taps, which applies
-// other algorithms to the planes of volumes.
+// image_slices, which applies another algorithm to a few images at a time; depth_taps, which applies other
+// algorithms to the planes of volumes; channels_last, which applies one to copies of the operands; and
+// image_products, matrix products and a reduction.
 enum class ConvolutionAlgorithm : unsigned char {
   implicit_gemm,
   direct,
@@ -175,7 +176,7 @@ struct WgradTapsRecipe {
   friend bool operator==(WgradTapsRecipe const&, WgradTapsRecipe const&) = default;
 };
 
-// The recipe of algorithms that run other convolutions. image_slices: one after another, each on `images`
+// The recipe of algorithms that run other plans. image_slices: one after another, each on `images`
 // images. With images = 0, depth_taps: one after another, one per tap along the depth; channels_last: a
 // single one; image_products: a product for each image.
 struct SlicesRecipe {

@@ -241,7 +241,7 @@ PlainGemm products_of_images(Problem const& problem) {
   else if (made.refusal.empty() && problem.groups > 1)
     made.refusal = fmt::format("{} groups leave no batch for the images", problem.groups);
   else if (made.refusal.empty() && plain_gemm_problem(problem).refusal.empty())
-    made.refusal = "the images are contiguous, so that one product sums over all of them";
+    made.refusal = "a single stride covers the pixels of all images, so that one product sums over them";
   else if (made.refusal.empty() && !Translation(problem, Images::in_batch).translate(made))
     made.refusal = "no single stride covers all pixels of an image";
   return made;

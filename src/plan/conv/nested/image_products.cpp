@@ -5,9 +5,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
+#include "src/plan/buffers.h"
+#include "src/plan/conv/choice.h"
 #include "src/plan/conv/nested/inner_plans.h"
 #include "src/plan/conv/plain_gemm.h"
+#include "src/plan/conv/winograd/winograd.h"
 
 namespace cosmati::plan {
 namespace {
@@ -45,6 +49,26 @@ Parts parts_of(Plan<Problem> const& plan) {
                                  std::get<SlicesRecipe>(plan.recipe.own).max_error));
 }
 
+// The workspace, prediction, error and text of an offer.
+void fill(Offer<Problem>& offer, GemmProblem const& products, Parts const& parts) {
+  offer.workspace_bytes = padded_bytes(parts.offset()) + bytes_of(products);
+  for (Considered const& entry : parts.products.considered)
+    if (entry.kernel == parts.products.kernel) {
+      offer.predicted_seconds = entry.predicted_seconds;
+      // A sum of as many errors as images has the relative error of one; that of the sum itself is
+      // independent.
+      offer.expected_error =
+          std::hypot(entry.expected_error, sums_error(products.d.type, products.d.extent(0)));
+      offer.text = fmt::format("{} products of {} by {}: {}", products.d.extent(0), products.d.extent(1),
+                               products.d.extent(2), entry.recipe);
+    }
+  for (Considered const& entry : parts.sum.considered)
+    if (entry.kernel == parts.sum.kernel) {
+      offer.predicted_seconds += entry.predicted_seconds;
+      offer.text += ", then their sum: " + entry.recipe;
+    }
+}
+
 class ImageProducts final : public Kernel<Problem> {
  public:
   explicit ImageProducts(Parts const& parts)
@@ -75,33 +99,26 @@ std::unique_ptr<Kernel<Problem>> prepare_image_products(Plan<Problem> const& pla
 
 Offer<Problem> image_products(Problem const& problem, Device const& device, PlanOptions const& options) {
   Offer<Problem> offer;
-  offer.refusal = options.policy.refusal();
+  offer.refusal = problem_violation(problem, device.backend);
+  if (offer.refusal.empty()) offer.refusal = options.policy.refusal();
   if (!offer.refusal.empty()) return offer;
   PlainGemm const made = products_of_images(problem);
   offer.refusal = made.refusal;
   if (!offer.refusal.empty()) return offer;
-  std::size_t const own = bytes_of(made.problem);
-  if (own > options.max_workspace) {
-    offer.refusal = fmt::format("needs {} bytes of workspace; at most {}", own, options.max_workspace);
+  std::size_t const own = bytes_of(made.problem), limit = workspace_limit(options, device);
+  if (own > limit) {
+    offer.refusal = fmt::format("needs {} bytes of workspace; at most {}", own, limit);
     return offer;
   }
-  Parts const parts =
-      parts_of(problem, made.problem, device, options_within(options.max_workspace - own, options.max_error));
+  try {
+    fill(offer, made.problem,
+         parts_of(problem, made.problem, device, options_within(limit - own, options.max_error)));
+  } catch (Error const& error) {
+    if (error.code() != ErrorCode::bad_request) throw;
+    offer.refusal = error.what();
+  }
   offer.recipe.algorithm = ConvolutionAlgorithm::image_products;
   offer.recipe.own = SlicesRecipe{0, options.max_error};
-  offer.workspace_bytes = padded_bytes(parts.offset()) + own;
-  for (Considered const& entry : parts.products.considered)
-    if (entry.kernel == parts.products.kernel) {
-      offer.predicted_seconds = entry.predicted_seconds;
-      offer.expected_error = entry.expected_error;
-      offer.text = fmt::format("{} products of {} by {}: {}", made.problem.d.extent(0),
-                               made.problem.d.extent(1), made.problem.d.extent(2), entry.recipe);
-    }
-  for (Considered const& entry : parts.sum.considered)
-    if (entry.kernel == parts.sum.kernel) {
-      offer.predicted_seconds += entry.predicted_seconds;
-      offer.text += ", then their sum: " + entry.recipe;
-    }
   return offer;
 }
 

@@ -1,6 +1,6 @@
-// The filter gradient of a 1x1 convolution whose images are not contiguous (NCHW): a product for each image,
-// as one batch, then their sum over the images. No pixel is copied, and both factors are read along the
-// pixels.
+// The filter gradient of a 1x1 convolution where no single stride covers the pixels of all images (NCHW): a
+// product for each image, as one batch, then their sum. No pixel is copied, and both factors are read along
+// the pixels.
 #pragma once
 #include "cosmati/ops/convolution.h"
 #include "cosmati/ops/elementwise.h"
