@@ -68,8 +68,8 @@ PixelStatistics pixel_statistics(Dataset const& data, int threads) {
   };
   std::vector<Sums> of_part(static_cast<std::size_t>(std::max(threads, 1)));
   cpu::parallel_parts(static_cast<int>(of_part.size()), [&](int part, int parts) {
-    constexpr Index run =
-        1 << 14;  // pixels whose sum of squares fits in 32 bits, so that the loop vectorizes
+    // Pixels whose sum of squares fits in 32 bits, so that the loop vectorizes.
+    constexpr Index run = 1 << 14;
     auto const [begin, end] = cpu::share(all, part, parts, run);
     Sums sums;
     for (Index first = begin; first < end; first += run) {

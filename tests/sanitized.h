@@ -11,7 +11,7 @@ inline constexpr bool sanitized = __has_feature(address_sanitizer);
 inline constexpr bool sanitized = false;
 #endif
 
-// Of a test's many similar cases, one of `step` under AddressSanitizer; otherwise all.
+// Under AddressSanitizer, selects one of `step` similar cases of a test; otherwise all.
 class Sample {
  public:
   explicit Sample(int step) : step_(step) {}

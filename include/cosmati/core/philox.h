@@ -17,10 +17,10 @@ struct PhiloxKeys {
   unsigned word[rounds][2] = {};
 
   COSMATI_CONSTEXPR explicit PhiloxKeys(unsigned long long key = 0) {
+    // Multiples of the fractional part of the golden ratio and of sqrt(3) - 1.
     for (unsigned round = 0; round < rounds; ++round) {
-      word[round][0] =
-          static_cast<unsigned>(key) + round * 0x9E3779B9u;  // fractional part of the golden ratio
-      word[round][1] = static_cast<unsigned>(key >> 32) + round * 0xBB67AE85u;  // sqrt(3) - 1
+      word[round][0] = static_cast<unsigned>(key) + round * 0x9E3779B9u;
+      word[round][1] = static_cast<unsigned>(key >> 32) + round * 0xBB67AE85u;
     }
   }
 };

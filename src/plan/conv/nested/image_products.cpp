@@ -30,40 +30,34 @@ std::size_t bytes_of(GemmProblem const& products) {
   return padded_bytes(static_cast<std::size_t>(products.d.bytes()));
 }
 
-struct Parts {
-  Plan<GemmProblem> products;
-  Plan<ReduceProblem> sum;
-  std::size_t offset() const { return std::max(products.workspace_bytes, sum.workspace_bytes); }
-};
-
-// `left`: of the workspace, besides the products.
-Parts parts_of(Problem const& problem, GemmProblem const& products, Device const& device,
-               PlanOptions const& left) {
-  return {make_plan(products, device, left), make_plan(sum_of(problem, products), device, left)};
+// The options for planning the products and their sum.
+PlanOptions options_of(Plan<Problem> const& plan, GemmProblem const& products) {
+  return options_within(plan.workspace_bytes - plan.recipe.bias_bytes - bytes_of(products),
+                        std::get<SlicesRecipe>(plan.recipe.own).max_error);
 }
 
-Parts parts_of(Plan<Problem> const& plan) {
-  GemmProblem const products = products_of_images(plan.problem).problem;
-  return parts_of(plan.problem, products, plan.device,
-                  options_within(plan.workspace_bytes - plan.recipe.bias_bytes - bytes_of(products),
-                                 std::get<SlicesRecipe>(plan.recipe.own).max_error));
+// The place of the products in the workspace.
+std::size_t offset_of(std::size_t products_workspace, std::size_t sum_workspace) {
+  return padded_bytes(std::max(products_workspace, sum_workspace));
 }
 
-// The workspace, prediction, error and text of an offer.
-void fill(Offer<Problem>& offer, GemmProblem const& products, Parts const& parts) {
-  offer.workspace_bytes = padded_bytes(parts.offset()) + bytes_of(products);
-  for (Considered const& entry : parts.products.considered)
-    if (entry.kernel == parts.products.kernel) {
+// Fills in the workspace, prediction, error and text.
+void fill(Offer<Problem>& offer, Plan<GemmProblem> const& products, Plan<ReduceProblem> const& sum) {
+  TensorDescription const& d = products.problem.d;
+  offer.workspace_bytes =
+      offset_of(products.workspace_bytes, sum.workspace_bytes) + bytes_of(products.problem);
+  for (Considered const& entry : products.considered)
+    if (entry.kernel == products.kernel) {
       offer.predicted_seconds = entry.predicted_seconds;
       // A sum of as many errors as images has the relative error of one; that of the sum itself is
-      // independent.
-      offer.expected_error =
-          std::hypot(entry.expected_error, sums_error(products.d.type, products.d.extent(0)));
-      offer.text = fmt::format("{} products of {} by {}: {}", products.d.extent(0), products.d.extent(1),
-                               products.d.extent(2), entry.recipe);
+      // independent. Not std::hypot, which would need glibc 2.35.
+      double const of_one = entry.expected_error, of_sum = sums_error(d.type, d.extent(0));
+      offer.expected_error = std::sqrt(of_one * of_one + of_sum * of_sum);
+      offer.text =
+          fmt::format("{} products of {} by {}: {}", d.extent(0), d.extent(1), d.extent(2), entry.recipe);
     }
-  for (Considered const& entry : parts.sum.considered)
-    if (entry.kernel == parts.sum.kernel) {
+  for (Considered const& entry : sum.considered)
+    if (entry.kernel == sum.kernel) {
       offer.predicted_seconds += entry.predicted_seconds;
       offer.text += ", then their sum: " + entry.recipe;
     }
@@ -71,10 +65,10 @@ void fill(Offer<Problem>& offer, GemmProblem const& products, Parts const& parts
 
 class ImageProducts final : public Kernel<Problem> {
  public:
-  explicit ImageProducts(Parts const& parts)
-      : products_(cosmati::prepare(parts.products)),
-        sum_(cosmati::prepare(parts.sum)),
-        offset_(padded_bytes(parts.offset())) {}
+  explicit ImageProducts(Plan<Problem> const& plan)
+      : products_(cosmati::prepare(plan_of_products(plan))),
+        sum_(cosmati::prepare(plan_of_sum(plan))),
+        offset_(offset_of(products_.workspace_bytes(), sum_.workspace_bytes())) {}
 
   void enqueue(Problem::Arguments const& arguments, std::byte* workspace, Stream stream) const override {
     std::byte* const products = workspace + offset_;
@@ -85,16 +79,23 @@ class ImageProducts final : public Kernel<Problem> {
  private:
   Prepared<GemmProblem> products_;
   Prepared<ReduceProblem> sum_;
-  std::size_t offset_;  // of the products
+  std::size_t offset_;
 };
 
 }  // namespace
 
-Plan<GemmProblem> plan_of_products(Plan<Problem> const& plan) { return parts_of(plan).products; }
-Plan<ReduceProblem> plan_of_sum(Plan<Problem> const& plan) { return parts_of(plan).sum; }
+Plan<GemmProblem> plan_of_products(Plan<Problem> const& plan) {
+  GemmProblem const products = products_of_images(plan.problem).problem;
+  return make_plan(products, plan.device, options_of(plan, products));
+}
+
+Plan<ReduceProblem> plan_of_sum(Plan<Problem> const& plan) {
+  GemmProblem const products = products_of_images(plan.problem).problem;
+  return make_plan(sum_of(plan.problem, products), plan.device, options_of(plan, products));
+}
 
 std::unique_ptr<Kernel<Problem>> prepare_image_products(Plan<Problem> const& plan) {
-  return std::make_unique<ImageProducts>(parts_of(plan));
+  return std::make_unique<ImageProducts>(plan);
 }
 
 Offer<Problem> image_products(Problem const& problem, Device const& device, PlanOptions const& options) {
@@ -111,8 +112,9 @@ Offer<Problem> image_products(Problem const& problem, Device const& device, Plan
     return offer;
   }
   try {
-    fill(offer, made.problem,
-         parts_of(problem, made.problem, device, options_within(limit - own, options.max_error)));
+    PlanOptions const left = options_within(limit - own, options.max_error);
+    fill(offer, make_plan(made.problem, device, left),
+         make_plan(sum_of(problem, made.problem), device, left));
   } catch (Error const& error) {
     if (error.code() != ErrorCode::bad_request) throw;
     offer.refusal = error.what();
