@@ -64,12 +64,6 @@ TEST(WgradTaps, FiltersInEveryLayout) {
     }
 }
 
-TEST(WgradTaps, PartsAreAddedInAFixedOrder) {
-  auto const plan = plan_of(problem(geometry_of(4, 8, 8, 8, 8, 3, 1)), Backend::emulator);
-  EXPECT_EQ(recipe_of(plan).parts, 3);
-  EXPECT_EQ(plan.workspace_bytes, 3u * 64 * 9 * 64 * sizeof(float));  // complete tiles
-}
-
 Tensor gradient(ConvolutionProblem const& p, Device const& device, char const* name, Tensor const& x) {
   PlanOptions options;
   options.kernel = name;
@@ -80,6 +74,51 @@ Tensor gradient(ConvolutionProblem const& p, Device const& device, char const* n
   arguments.x = x.data(), arguments.dy = dy.data(), arguments.dw = dw.data();
   prepared.run(arguments, workspace.data());
   return dw;
+}
+
+// Channels and filters per group, and groups.
+struct Groups {
+  Index channels, filters, groups;
+};
+Geometry grouped(Groups const& of, Index h = 6, Index w = 8, Index stride = 1) {
+  Geometry g = geometry_of(2, of.channels * of.groups, of.filters * of.groups, h, w, 3, 1, stride);
+  g.groups = of.groups;
+  return g;
+}
+
+TEST(WgradTaps, Groups) {
+  for (Groups const& of : {Groups{8, 8, 8}, {24, 24, 6}, {4, 12, 6}, {40, 16, 7}, {72, 8, 2}, {8, 136, 2}})
+    expect_right(problem(grouped(of)), kernel);
+  for (Groups const& of : {Groups{4, 4, 32}, {32, 32, 3}})
+    expect_right(problem(grouped(of, 13, 13, 2)), kernel);
+}
+
+TEST(WgradTaps, GroupsOfFiltersInEveryLayout) {
+  Geometry const geometry = grouped({8, 24, 4});
+  for (TensorFormat const format : formats) {
+    auto p = problem(geometry);
+    p.w = describe(DataType::f32, image_layout(format, 96, 8, 3, 3));
+    expect_right(p, kernel);
+  }
+}
+
+// Channels of several groups are in one product; an infinity of one must not reach the others' weights.
+TEST(WgradTaps, InfinitiesDoNotSpreadToOtherGroups) {
+  auto const p = problem(grouped({8, 8, 4}));
+  Tensor x = filled(p.x, 1);
+  store(p.x.type, x.data(), 100, std::numeric_limits<double>::infinity());
+  Tensor const ours = gradient(p, emulated_device(), kernel, x),
+               expected = gradient(p, this_device(Backend::reference), "", x);
+  for (Index i = 0; i < ours.layout().span(); ++i) {
+    double const a = load(ours.type(), ours.data(), i), b = load(expected.type(), expected.data(), i);
+    ASSERT_EQ(std::isfinite(a), std::isfinite(b)) << "element " << i;
+  }
+}
+
+TEST(WgradTaps, PartsAreAddedInAFixedOrder) {
+  auto const plan = plan_of(problem(geometry_of(4, 8, 8, 8, 8, 3, 1)), Backend::emulator);
+  EXPECT_EQ(recipe_of(plan).parts, 3);
+  EXPECT_EQ(plan.workspace_bytes, 3u * 64 * 9 * 64 * sizeof(float));  // complete tiles
 }
 
 // A side of the image is infinite: with padding, one row or column of taps never meets it.
@@ -154,9 +193,7 @@ TEST(WgradTaps, RefusalsSayWhatIsMissing) {
   auto const says = [](std::string const& text, char const* part) {
     EXPECT_NE(text.find(part), std::string::npos) << text;
   };
-  Geometry grouped = geometry_of(2, 64, 64, 8, 8, 3, 1);
-  grouped.groups = 2;
-  says(refusal(problem(grouped)), "2 groups; expected 1");
+  says(refusal(problem(grouped({6, 8, 4}))), "groups of 6 channels; supported: multiples of 4");
   says(refusal(problem(geometry_of(2, 64, 64, 8, 8, 3, 1), DataType::f32)), "supported: f16 or bf16");
   says(refusal(problem(geometry_of(2, 64, 64, 16, 16, 3, 1, 3))), "a stride of 3; supported: 1 and 2");
   says(refusal(problem(geometry_of(2, 12, 64, 8, 8, 3, 1))), "TMA requires positive multiples of 8");

@@ -2,7 +2,8 @@
 // x[n, h, w, c], for tensors of 16-bit types whose channels are contiguous. A block keeps the sums of 64
 // filters and 64 channels for up to 3 x 3 taps, one warpgroup for each column of taps. Its producer copies
 // rows of dy and the rows of x around them by TMA, in lines of 64 channels of a pixel. Pixels are k of the
-// product, so a tap is an offset in lines of x. wgrad_taps_sum.h adds the blocks' sums in a fixed order.
+// product, so a tap is an offset in lines of x. Groups of few channels share a block, which stores only the
+// sums within a group. wgrad_taps_sum.h adds the blocks' sums in a fixed order.
 #pragma once
 #include "cosmati/arch/memory.h"
 #include "cosmati/arch/thread.h"
@@ -138,7 +139,7 @@ struct WgradTaps {
     }
     arch::warpgroup_wait<0>();
     arch::fence_registers(sums);
-    store(sums, all, group);
+    store(sums, all, work.tile, group);
   }
 
  private:
@@ -214,14 +215,27 @@ struct WgradTaps {
     return static_cast<unsigned>(lines * (wgrad_taps_line / 16));
   }
 
-  // Blocks are numbered in the order of their tiles and parts; adjacent threads store adjacent runs.
-  COSMATI_DEVICE static void store(float const (&sums)[sum_count], Params const& all, int group) {
+  // Blocks are numbered in the order of their tiles and parts; adjacent threads store adjacent runs. A run
+  // has two channels of two filters, 8 apart; the sums of filters and channels of different groups are not
+  // stored.
+  COSMATI_DEVICE static void store(float const (&sums)[sum_count], Params const& all,
+                                   WgradTapsTile const& tile, int column) {
     using Run = Vector<float, 4>;
-    Index const first = (Index{arch::block_x()} * shape.columns.taps + group) * sum_count * 128;
-    float* const to = arch::as_global(all.partials) + first + arch::thread() % 128 * 4;
+    Index const first = (Index{arch::block_x()} * shape.columns.taps + column) * sum_count * 128;
+    int const thread = arch::thread() % 128, filter = tile.filter + thread / 32 * 16 + thread % 32 / 4;
+    int const group = all.tiles.group_filters.quotient(filter),
+              group_below = all.tiles.group_filters.quotient(filter + 8);
+    float* const to = arch::as_global(all.partials) + first + thread * 4;
     COSMATI_UNROLL
-    for (int i = 0; i < sum_count; i += 4)
-      arch::store_global(to + i * 128, Run{{sums[i], sums[i + 1], sums[i + 2], sums[i + 3]}});
+    for (int channel = 0; channel < wgrad_taps_channels; channel += 8) {
+      int const of = all.tiles.group_channels.quotient(tile.channel + channel + thread % 4 * 2);
+      if (of != group && of != group_below) continue;
+      COSMATI_UNROLL
+      for (int row = 0; row < shape.rows.taps; ++row) {
+        int const i = (row * wgrad_taps_channels + channel) / 2;
+        arch::store_global(to + i * 128, Run{{sums[i], sums[i + 1], sums[i + 2], sums[i + 3]}});
+      }
+    }
   }
 };
 

@@ -11,14 +11,18 @@ namespace cosmati {
 struct WgradTapsTile {
   int filter, channel, row, column;  // row and column: of the tap
 };
-// All tiles: (filters, channels, rows of taps, columns of taps).
+// All tiles: (filters, channels of the filters' groups, rows of taps, columns of taps). Where filters of a
+// tile are of several groups, most of its sums mix groups; those are not stored.
 struct WgradTapsTiles {
-  Divisor channels, rows, columns;     // numbers of tiles
-  int taps_down = 1, taps_across = 1;  // of a tile
+  Divisor channels, rows, columns;        // numbers of tiles
+  Divisor group_filters, group_channels;  // per group
+  int taps_down = 1, taps_across = 1;     // of a tile
   COSMATI_CONSTEXPR WgradTapsTile tile(int index) const {
     int const above_columns = columns.quotient(index), above_rows = rows.quotient(above_columns),
-              filter = channels.quotient(above_rows);
-    return {filter * wgrad_taps_channels, (above_rows - filter * channels.divisor) * wgrad_taps_channels,
+              filters = channels.quotient(above_rows), filter = filters * wgrad_taps_channels;
+    return {filter,
+            group_filters.quotient(filter) * group_channels.divisor +
+                (above_rows - filters * channels.divisor) * wgrad_taps_channels,
             (above_columns - above_rows * rows.divisor) * taps_down,
             (index - above_columns * columns.divisor) * taps_across};
   }
@@ -57,7 +61,7 @@ struct WgradTapsSumParameters {
   Index part_stride = 0;          // elements
   Divisor runs_of_group, groups;  // a group is the sums of a warpgroup; a tile has `groups` groups
   WgradTapsTiles tiles;
-  int filters = 0, channels = 0, taps_down = 1, taps_across = 1;  // of the filter
+  int filters = 0, taps_down = 1, taps_across = 1;  // filters: of all groups
   // Increments of the result's index n per channel, row and column of taps.
   int channel_number = 0, tap_row_number = 0, tap_column_number = 0;
   Epilogue epilogue;

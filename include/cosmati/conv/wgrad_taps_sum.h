@@ -69,28 +69,40 @@ struct WgradTapsSum {
     return total;
   }
 
-  COSMATI_DEVICE static void store(Params const& all, Place const& place, Run const& sum) {
+  // The weights of a run; filter and channel are those of the group.
+  struct Weights {
+    int group, filter, channel, row, column;
+    bool exist;
+    COSMATI_DEVICE Weights(Params const& all, Place const& place) {
+      int const index = all.groups.quotient(place.group);
+      WgradTapsTile const tile = all.tiles.tile(index);
+      filter = tile.filter + place.filter(), channel = tile.channel + place.column() % wgrad_taps_channels;
+      row = tile.row + place.column() / wgrad_taps_channels;
+      column = tile.column + place.group - index * all.groups.divisor;
+      group = all.tiles.group_filters.quotient(filter);
+      exist = filter < all.filters && row < all.taps_down && column < all.taps_across &&
+              group == all.tiles.group_channels.quotient(channel);
+      filter -= group * all.tiles.group_filters.divisor;
+      channel -= group * all.tiles.group_channels.divisor;
+    }
+  };
+
+  COSMATI_DEVICE static void store(Params const& all, Weights const& weights, Run const& sum) {
     using Real = typename Traits::Epilogue::Real;
-    int const index = all.groups.quotient(place.group);
-    WgradTapsTile const tile = all.tiles.tile(index);
-    int const filter = tile.filter + place.filter(), row = tile.row + place.column() / wgrad_taps_channels,
-              column = tile.column + place.group - index * all.groups.divisor,
-              channel = tile.channel + place.column() % wgrad_taps_channels;
-    if (filter >= all.filters || row >= all.taps_down || column >= all.taps_across) return;
-    int const valid = all.channels - channel < 4 ? all.channels - channel : 4;
+    int const left = all.tiles.group_channels.divisor - weights.channel, valid = left < 4 ? left : 4;
     constexpr int run = Traits::in_runs ? 4 : 1;
     COSMATI_UNROLL
     for (int first = 0; first < 4; first += run) {
       if (first >= valid) return;
-      int const number =
-          (channel + first) * all.channel_number + row * all.tap_row_number + column * all.tap_column_number;
-      int const m = Traits::swapped ? number : filter, n = Traits::swapped ? filter : number;
+      int const number = (weights.channel + first) * all.channel_number + weights.row * all.tap_row_number +
+                         weights.column * all.tap_column_number;
+      int const m = Traits::swapped ? number : weights.filter, n = Traits::swapped ? weights.filter : number;
       Real value[run];
       COSMATI_UNROLL
       for (int i = 0; i < run; ++i) value[i] = arch::number_cast<Real>(sum[first + i]);
-      typename Traits::Epilogue::Tile const epilogue(all.epilogue, 0, m, n);
+      typename Traits::Epilogue::Tile const epilogue(all.epilogue, weights.group, m, n);
       Traits::Epilogue::apply(epilogue, 0, 0, valid - first, value);
-      typename Traits::Destination::Tile const d(all.d, 0, m, n);
+      typename Traits::Destination::Tile const d(all.d, weights.group, m, n);
       d.store(0, 0, valid - first, value);
     }
   }
@@ -108,7 +120,9 @@ wgrad_taps_sum_kernel(COSMATI_PARAMETER typename Traits::Params params) {
   int const lane = arch::thread() % lanes, slice = arch::thread() / lanes;
   int const index = arch::block_x() * lanes + lane;  // below runs, a multiple of lanes
   typename Sum::Place const place(params, index);
-  auto sum = Sum::sum(params, arch::as_global(params.partials) + place.offset(index), slice);
+  typename Sum::Weights const weights(params, place);
+  Vector<float, 4> sum{};
+  if (weights.exist) sum = Sum::sum(params, arch::as_global(params.partials) + place.offset(index), slice);
   if constexpr (slices > 1) {
     shared.sum[slice][lane] = sum;
     arch::block_barrier();
@@ -119,7 +133,7 @@ wgrad_taps_sum_kernel(COSMATI_PARAMETER typename Traits::Params params) {
       for (int i = 0; i < 4; ++i) sum[i] += shared.sum[other][lane][i];
     }
   }
-  Sum::store(params, place, sum);
+  if (weights.exist) Sum::store(params, weights, sum);
 }
 
 }  // namespace cosmati

@@ -39,6 +39,17 @@ std::string tensor_violation(char const* name, TensorDescription const& tensor) 
   return {};
 }
 
+// The tiles of 64 channels for 64 filters: those of all their groups.
+Index channel_tiles(Problem const& p) {
+  Index const of_group = p.w.extent(0) / p.groups;
+  Index groups = 1;
+  for (Index filter = 0; filter < p.w.extent(0); filter += wgrad_taps_channels) {
+    Index const last = std::min(filter + wgrad_taps_channels, p.w.extent(0)) - 1;
+    groups = std::max(groups, last / of_group - filter / of_group + 1);
+  }
+  return parts_of(groups * p.w.extent(1), wgrad_taps_channels);
+}
+
 std::string violation(Problem const& p, Device const& device, PlanOptions const& options) {
   if (p.direction != ConvolutionDirection::filter) return "computes filter gradients only";
   if (!options.policy.empty()) return "has no policies; --policy " + options.policy.text + " was requested";
@@ -47,7 +58,8 @@ std::string violation(Problem const& p, Device const& device, PlanOptions const&
   for (TensorDescription const* tensor : {&p.x, &p.w, &p.y})
     if (tensor->layout.size() == 0)
       return fmt::format("{} has no elements; TMA requires at least one", to_string(*tensor));
-  if (p.groups != 1) return fmt::format("{} groups; expected 1", p.groups);
+  if (p.groups > 1 && p.w.extent(1) % 4 != 0)
+    return fmt::format("groups of {} channels; supported: multiples of 4", p.w.extent(1));
   DataType const sum = accumulator_type(p.x.type, p.y.type);
   if (p.x.type != p.y.type || size_of(p.x.type) != 2 || !wgmma_takes(p.x.type, p.y.type, sum) ||
       sum != DataType::f32)
@@ -64,9 +76,9 @@ std::string violation(Problem const& p, Device const& device, PlanOptions const&
   if (std::string sentence = tensor_violation("dy", p.y); !sentence.empty()) return sentence;
   // The number of sums, rounded up to full tiles, must fit in a 32-bit int.
   constexpr Index maximum = 0x7fffffff;
-  Index const sums = parts_of(p.w.extent(0), wgrad_taps_channels) *
-                     parts_of(p.w.extent(1), wgrad_taps_channels) * (p.w.extent(2) + max_taps) *
-                     (p.w.extent(3) + max_taps) * wgrad_taps_channels * wgrad_taps_channels;
+  Index const sums = parts_of(p.w.extent(0), wgrad_taps_channels) * channel_tiles(p) *
+                     (p.w.extent(2) + max_taps) * (p.w.extent(3) + max_taps) * wgrad_taps_channels *
+                     wgrad_taps_channels;
   if (sums > maximum) return fmt::format("up to {} sums; at most {}", sums, maximum);
   return {};
 }
@@ -193,7 +205,15 @@ class ShapeSearch {
     double const compute = clocks / gpu.clock_hertz,
                  read = bytes / (share_of_memory * gpu.memory_bytes_per_second);
     return launches_seconds + slower * (std::max(compute, read) + 0.1 * std::min(compute, read)) +
-           static_cast<double>(partial_bytes) / (share_of_sums * gpu.memory_bytes_per_second);
+           stored_share() * static_cast<double>(partial_bytes) /
+               (share_of_sums * gpu.memory_bytes_per_second);
+  }
+
+  // The share of the sums that do not mix groups; those of 16 filters are stored or not stored together.
+  double stored_share() const {
+    if (problem_.groups == 1) return 1;
+    Index const filters = std::max<Index>(16, problem_.w.extent(0) / problem_.groups);
+    return std::min(1.0, static_cast<double>(filters) / wgrad_taps_channels);
   }
 
   Problem const& problem_;
@@ -269,7 +289,9 @@ WgradTapsParameters wgrad_taps_parameters(Problem const& problem, WgradTapsShape
   p.bands = Divisor(parts_of(dy.extent(2), shape.down));
   p.steps = static_cast<int>(Index{p.chunks.divisor} * p.bands.divisor * parts_of(x.extent(0), shape.images));
   p.parts = parts;
-  p.tiles.channels = Divisor(parts_of(w.extent(1), wgrad_taps_channels));
+  p.tiles.channels = Divisor(channel_tiles(problem));
+  p.tiles.group_filters = Divisor(w.extent(0) / problem.groups);
+  p.tiles.group_channels = Divisor(w.extent(1));
   p.tiles.rows = Divisor(parts_of(w.extent(2), shape.rows.taps));
   p.tiles.columns = Divisor(parts_of(w.extent(3), shape.columns.taps));
   p.tiles.taps_down = shape.rows.taps;

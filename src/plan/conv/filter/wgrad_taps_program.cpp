@@ -113,7 +113,6 @@ program::Program wgrad_taps_program(Plan<Problem> const& plan) {
                               to.groups = Divisor(shape.columns.taps);
                               to.tiles = parameters.tiles;
                               to.filters = static_cast<int>(problem.w.extent(0));
-                              to.channels = static_cast<int>(problem.w.extent(1));
                               to.taps_down = static_cast<int>(problem.w.extent(2));
                               to.taps_across = static_cast<int>(problem.w.extent(3));
                               to.channel_number = static_cast<int>(tap_digit(form, 'c').number);
