@@ -17,11 +17,16 @@ struct WgradTapsTiles {
   Divisor channels, rows, columns;        // numbers of tiles
   Divisor group_filters, group_channels;  // per group
   int taps_down = 1, taps_across = 1;     // of a tile
+  // Boxes of x begin at multiples of 16 bytes.
+  template <class Number>
+  COSMATI_CONSTEXPR static Number first_channel(Number of_group) {
+    return of_group / 8 * 8;
+  }
   COSMATI_CONSTEXPR WgradTapsTile tile(int index) const {
     int const above_columns = columns.quotient(index), above_rows = rows.quotient(above_columns),
               filters = channels.quotient(above_rows), filter = filters * wgrad_taps_channels;
     return {filter,
-            group_filters.quotient(filter) * group_channels.divisor +
+            first_channel(group_filters.quotient(filter) * group_channels.divisor) +
                 (above_rows - filters * channels.divisor) * wgrad_taps_channels,
             (above_columns - above_rows * rows.divisor) * taps_down,
             (index - above_columns * columns.divisor) * taps_across};

@@ -41,13 +41,14 @@ std::string tensor_violation(char const* name, TensorDescription const& tensor) 
 
 // The tiles of 64 channels for 64 filters: those of all their groups.
 Index channel_tiles(Problem const& p) {
-  Index const of_group = p.w.extent(0) / p.groups;
-  Index groups = 1;
+  Index const filters = p.w.extent(0) / p.groups, channels = p.w.extent(1);  // per group
+  Index most = 0;
   for (Index filter = 0; filter < p.w.extent(0); filter += wgrad_taps_channels) {
     Index const last = std::min(filter + wgrad_taps_channels, p.w.extent(0)) - 1;
-    groups = std::max(groups, last / of_group - filter / of_group + 1);
+    most = std::max(most, (last / filters + 1) * channels -
+                              WgradTapsTiles::first_channel(filter / filters * channels));
   }
-  return parts_of(groups * p.w.extent(1), wgrad_taps_channels);
+  return parts_of(most, wgrad_taps_channels);
 }
 
 std::string violation(Problem const& p, Device const& device, PlanOptions const& options) {
