@@ -126,7 +126,7 @@ TEST(WindowCopy, StartsInsideTheCornersAndOffsetsAreSmall) {
   EXPECT_SAYS(report({0, 0, -2, 0}, {0, 0}),
               "whose first corner is at row -2; the map's are at -1 to 2 by 1");
   EXPECT_SAYS(report({2, 0, 0, 0}, {0, 0}),
-              "whose first channel is 2, of 4 bytes; expected multiples of 16 bytes");
+              "whose first element is 2, of 4 bytes; expected multiples of 16 bytes");
   EXPECT_SAYS(report({0, 0, 0, 0}, {0, 256}),
               "with an offset of 256 from the corner's row; valid values: 0 to 255");
   images.tensor.step[0] = 3;

@@ -6,7 +6,7 @@
 #include "src/jit/compile.h"
 #include "src/jit/nvrtc.h"
 #include "src/plan/conv/filter/grouped_filter.h"
-#include "src/plan/conv/grouped.h"
+#include "src/plan/conv/grouped/grouped.h"
 #include "tests/plan/convolution_cases.h"
 
 namespace cosmati {
@@ -77,16 +77,15 @@ TEST(Grouped, RefusalsHoldTheNumbers) {
   EXPECT_THROW(make_plan(problem(forward, four), emulated_device(), options), Error);
 }
 
-// The layers of ResNeXt-50 (32x4d): the choice on an H200, and kernels without spilled registers.
+// The layers of ResNeXt-50 (32x4d): the choice where there is no wgmma, and kernels without spilled registers.
 TEST(Grouped, ThePlannerTakesItForResNeXtAndItCompilesWithoutSpills) {
-  Device h200 = emulated_device();
-  h200.backend = Backend::cuda;
+  Device const a100 = gpu_device("a100");
   for (auto const& [channels, size] : {std::pair{128, 56}, {256, 28}, {512, 14}, {1024, 7}})
     for (ConvolutionDirection const direction : {forward, data, filter}) {
       Geometry layer;
       layer.n = 64, layer.groups = 32, layer.c = layer.k = channels, layer.h = layer.w = size;
       for (Index* pad : {layer.pad_begin, layer.pad_end}) pad[0] = pad[1] = 1;
-      auto const plan = make_plan(problem(direction, layer), h200);
+      auto const plan = make_plan(problem(direction, layer), a100);
       EXPECT_EQ(plan.kernel, kernel) << channels << " channels";
       if (size == 28 && jit::nvrtc_available()) {
         EXPECT_EQ(jit::compile(main_source(plan)).local_bytes, 0);

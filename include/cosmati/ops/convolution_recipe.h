@@ -6,6 +6,7 @@
 #include "cosmati/conv/depthwise_rows_shape.h"
 #include "cosmati/conv/dgrad_small_c_shape.h"
 #include "cosmati/conv/fft/fft_policy.h"
+#include "cosmati/conv/grouped/group_windows_shape.h"
 #include "cosmati/conv/sliding_policy.h"
 #include "cosmati/conv/wgrad_taps_shape.h"
 #include "cosmati/conv/winograd/winograd_policy.h"
@@ -36,7 +37,8 @@ enum class ConvolutionAlgorithm : unsigned char {
   fprop_small_c,
   wgrad_small_c,
   dgrad_phases,
-  image_products
+  image_products,
+  group_windows
 };
 
 // The matrix that unroll_gemm writes before the product (cosmati/conv/unroll.h): lines contiguous along
@@ -179,6 +181,14 @@ struct WgradTapsRecipe {
 // The recipe of algorithms that run other plans. image_slices: one after another, each on `images`
 // images. With images = 0, depth_taps: one after another, one per tap along the depth; channels_last: a
 // single one; image_products: a product for each image.
+// Convolutions with groups by wgmma (cosmati/conv/grouped/group_windows.h): blocks of 64 channels of the
+// image share the steps of the images.
+struct GroupWindowsRecipe {
+  GroupWindowsShape shape;
+  int shares = 1;
+  friend bool operator==(GroupWindowsRecipe const&, GroupWindowsRecipe const&) = default;
+};
+
 struct SlicesRecipe {
   Index images = 0;
   std::optional<double> max_error;  // limit for the plans of the slices
@@ -196,7 +206,8 @@ struct ConvolutionRecipe {
                      // parameters; none for direct, gemm, and implicit_gemm unless by warp_specialized.
   std::variant<std::monostate, PackRecipe, UnrollRecipe, DirectTiledRecipe, WgradDirectRecipe,
                DepthwiseRecipe, DepthwiseFilterRecipe, DepthwiseRowsRecipe, DepthwiseRowsFilterRecipe,
-               DgradSmallCRecipe, WinogradRecipe, FftRecipe, SlicesRecipe, WgradTapsRecipe>
+               DgradSmallCRecipe, WinogradRecipe, FftRecipe, SlicesRecipe, WgradTapsRecipe,
+               GroupWindowsRecipe>
       own;
   std::size_t bias_bytes =
       0;  // at the end of the workspace, for the bias gradient (alone or with the filter gradient)
@@ -219,7 +230,8 @@ struct ConvolutionRecipe {
     return !is_direct() && !slides() && !is_dgrad_small_c() &&
            algorithm != ConvolutionAlgorithm::fprop_small_c &&
            algorithm != ConvolutionAlgorithm::wgrad_small_c &&
-           algorithm != ConvolutionAlgorithm::wgrad_taps && algorithm != ConvolutionAlgorithm::grouped;
+           algorithm != ConvolutionAlgorithm::wgrad_taps && algorithm != ConvolutionAlgorithm::grouped &&
+           algorithm != ConvolutionAlgorithm::group_windows;
   }
   bool is_dgrad_small_c() const { return algorithm == ConvolutionAlgorithm::dgrad_small_c; }
   bool is_direct() const { return algorithm == ConvolutionAlgorithm::direct; }

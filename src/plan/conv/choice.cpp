@@ -16,7 +16,8 @@
 #include "src/plan/conv/filter/wgrad_small_c.h"
 #include "src/plan/conv/filter/wgrad_taps.h"
 #include "src/plan/conv/fprop_small_c.h"
-#include "src/plan/conv/grouped.h"
+#include "src/plan/conv/grouped/group_windows.h"
+#include "src/plan/conv/grouped/grouped.h"
 #include "src/plan/conv/nested/channels_last.h"
 #include "src/plan/conv/nested/image_products.h"
 #include "src/plan/conv/nested/image_slices.h"
@@ -282,6 +283,8 @@ std::vector<Candidate<Problem>> convolution_candidates(Backend) {
   walking.offer = &offer_with_bias<&depthwise_rows>;
   Candidate<Problem> of_groups{"grouped", {}, nullptr, prepare};
   of_groups.offer = &offer_with_bias<&grouped>;
+  Candidate<Problem> by_wgmma{"group_windows", {}, nullptr, prepare};
+  by_wgmma.offer = &offer_with_bias<&group_windows>;
   Candidate<Problem> product{"gemm", {}, nullptr, &prepare_on<&prepare_plain_gemm>};
   product.offer = &offer_with_bias<&plain_gemm>;
   Candidate<Problem> by_image{"image_products", {}, nullptr, &prepare_on<&prepare_image_products>};
@@ -298,9 +301,9 @@ std::vector<Candidate<Problem>> convolution_candidates(Backend) {
   Candidate<Problem> copies{"channels_last", {}, nullptr, &prepare_on<&prepare_channels_last>};
   copies.offer = &offer_with_bias<&channels_last>;
   copies.batch_invariant = true;
-  return {product,      by_image,    first_gradient, all_taps, windows, phases,          general,
-          copies,       transformed, by_frequency,   unrolled, walking, by_channel,      of_groups,
-          few_channels, first_layer, tiled,          simple,   slices,  bias_candidate()};
+  return {product,   by_image,     first_gradient, all_taps, windows, phases,     general,
+          copies,    transformed,  by_frequency,   unrolled, walking, by_channel, by_wgmma,
+          of_groups, few_channels, first_layer,    tiled,    simple,  slices,     bias_candidate()};
 }
 
 }  // namespace cosmati::plan

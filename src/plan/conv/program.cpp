@@ -13,7 +13,8 @@
 #include "src/plan/conv/filter/wgrad_small_c.h"
 #include "src/plan/conv/filter/wgrad_taps.h"
 #include "src/plan/conv/fprop_small_c.h"
-#include "src/plan/conv/grouped.h"
+#include "src/plan/conv/grouped/group_windows.h"
+#include "src/plan/conv/grouped/grouped.h"
 #include "src/plan/conv/product_program.h"
 #include "src/plan/conv/sliding.h"
 #include "src/plan/conv/windows/tma_im2col.h"
@@ -40,6 +41,7 @@ program::Program program_of(Plan<Problem> const& plan) {
     case ConvolutionAlgorithm::fprop_small_c: return fprop_small_c_program(plan);
     case ConvolutionAlgorithm::wgrad_small_c: return wgrad_small_c_program(plan);
     case ConvolutionAlgorithm::grouped: return filter ? grouped_filter_program(plan) : grouped_program(plan);
+    case ConvolutionAlgorithm::group_windows: return group_windows_program(plan);
     case ConvolutionAlgorithm::wgrad_taps: return wgrad_taps_program(plan);
     case ConvolutionAlgorithm::winograd:
       return filter ? winograd_filter_program(plan) : winograd_program(plan);

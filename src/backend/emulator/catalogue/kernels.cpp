@@ -24,6 +24,7 @@ RunKernel find_kernel(std::string const& key) {
                             &add_dgrad_small_c,
                             &add_fprop_small_c,
                             &add_wgrad_small_c,
+                            &add_group_windows,
                             &add_grouped,
                             &add_fft,
                             &add_wgrad_direct,

@@ -45,16 +45,11 @@ std::string MatrixReader::mistake_of_descriptor() const {
   if (descriptor_.base_offset != 0)
     return fmt::format("has base offset {}; the emulator supports only 0", descriptor_.base_offset);
   if (descriptor_.swizzle == Swizzle::none) return {};
-  // Measured on an H100: if lines are values of k, products may start at any line, and groups of 8 lines may
-  // be any number of lines apart, because the swizzle permutes by bits of the address. Untested if lines are
-  // rows or columns.
-  if (!along_outer_ && start / span != 0)
-    return fmt::format(
-        "starts at byte {} of shared memory, line {} of an 8-line pattern; it must start at line 0",
-        descriptor_.address, start / span);
-  if (int const unit = along_outer_ ? span : pattern; descriptor_.strides.stride % unit != 0)
-    return fmt::format("has a stride of {} bytes, not a multiple of a {} {}", descriptor_.strides.stride,
-                       along_outer_ ? "line's" : "pattern's", unit);
+  // Measured on an H100: products may start at any line, and groups of 8 lines may be any number of lines
+  // apart, because the swizzle permutes by bits of the address.
+  if (descriptor_.strides.stride % span != 0)
+    return fmt::format("has a stride of {} bytes, not a multiple of a line's {}", descriptor_.strides.stride,
+                       span);
   if (!along_outer_ && start % span + 32 > span)
     return fmt::format("starts at byte {} of a line of {}; fewer than 32 bytes of depth follow", start % span,
                        span);

@@ -154,10 +154,6 @@ BoxRow row_of_windows(Tiling const& tiling, int const* coordinate, int const* of
 }
 
 std::string mistake_of_windows(Tiling const& tiling, int const* coordinate, int const* offset) {
-  // Undocumented: an H200 stopped with an illegal instruction at such boxes, and only at such boxes.
-  if (coordinate[0] * tiling.element_bytes % 16 != 0)
-    return "whose first channel is " + to_string(coordinate[0]) + ", of " + to_string(tiling.element_bytes) +
-           " bytes; expected multiples of 16 bytes";
   for (int i = 0; i < 2; ++i) {
     std::string const of = i == 0 ? "column" : "row";
     std::int64_t const at = coordinate[1 + i], first = tiling.lower[i],

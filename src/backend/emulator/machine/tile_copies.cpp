@@ -25,7 +25,7 @@ std::ptrdiff_t place(std::ptrdiff_t start, int byte, Swizzle swizzle) {
 
 // Returns what is wrong with a copy between `shared` and a box of `map`; empty if nothing is.
 std::string mistake(Thread const& thread, arch::TensorMap const& map, void const* shared, int rank,
-                    bool windowed) {
+                    int const* coordinate, bool windowed) {
   if (!is_tensor_map(map)) return "whose tensor map was not made by encode_tensor_map()";
   if ((reinterpret_cast<std::uintptr_t>(&map) & 63) != 0)
     return "whose tensor map is not aligned to 64 bytes";
@@ -36,6 +36,10 @@ std::string mistake(Thread const& thread, arch::TensorMap const& map, void const
     return fmt::format("with {} coordinates, of a tensor map of rank {}", rank, tiling.rank);
   if (tiling.windowed != windowed)
     return windowed ? "in im2col mode, of a tensor map for tiles" : "of a tensor map for im2col mode";
+  // Undocumented: an H200 stopped with an illegal instruction at such boxes, and only at such boxes.
+  if (coordinate[0] * tiling.element_bytes % 16 != 0)
+    return fmt::format("whose first element is {}, of {} bytes; expected multiples of 16 bytes",
+                       coordinate[0], tiling.element_bytes);
   SharedMemory const& memory = thread.block.shared_memory();
   std::ptrdiff_t const at = memory.offset(shared);
   if (!memory.reserves(shared) || at % 128 != 0)
@@ -75,7 +79,7 @@ void ask_for_box(void* shared, arch::TensorMap const& map, void* address, int ra
   Thread& thread = running_thread();
   Block& own = thread.block;
   if (!own.can_wait()) return;
-  std::string wrong = mistake(thread, map, shared, rank, offset != nullptr);
+  std::string wrong = mistake(thread, map, shared, rank, coordinate, offset != nullptr);
   if (wrong.empty() && offset != nullptr) wrong = mistake_of_windows(tiling_of(map), coordinate, offset);
   if (!wrong.empty()) return own.fail(thread, "copies a box " + wrong);
   Cluster& cluster = own.cluster();
@@ -140,7 +144,7 @@ void store_box(arch::TensorMap const& map, void const* shared, int rank, int con
   Thread& thread = running_thread();
   Block& block = thread.block;
   if (!block.can_wait()) return;
-  std::string wrong = mistake(thread, map, shared, rank, windowed);
+  std::string wrong = mistake(thread, map, shared, rank, coordinate, windowed);
   if (wrong.empty() && windowed) wrong = mistake_of_windows(tiling_of(map), coordinate, no_offset);
   if (!wrong.empty()) return block.fail(thread, "stores a box " + wrong);
   OrdinaryWrites& writes = block.start_async().writes;

@@ -8,7 +8,7 @@
 
 #include "src/plan/conv/choice.h"
 #include "src/plan/conv/filter/filter_gradient.h"
-#include "src/plan/conv/grouped.h"
+#include "src/plan/conv/grouped/grouped.h"
 #include "src/plan/conv/product_choice.h"
 
 namespace cosmati::plan {

@@ -10,6 +10,7 @@
 #include "src/plan/conv/choice.h"
 #include "src/plan/conv/filter/filter_gradient.h"
 #include "src/plan/conv/product_choice.h"
+#include "src/plan/conv/windows/line_boxes.h"
 #include "src/plan/gemm/warp_specialized.h"
 
 namespace cosmati::plan {
@@ -23,30 +24,14 @@ constexpr int max_box = 256;     // elements of a TMA box in each dimension
 
 Index parts_of(Index extent, Index of) { return (extent + of - 1) / of; }
 
-std::string tensor_violation(char const* name, TensorDescription const& tensor) {
-  constexpr int unit = 16;  // bytes
-  Index const* const stride = tensor.layout.stride;
-  int const size = size_of(tensor.type);
-  if (tensor.extent(1) > 1 && stride[1] != 1)
-    return fmt::format("{}: its channels are {} elements apart; TMA requires 1 (channels last)", name,
-                       stride[1]);
-  if (tensor.alignment % unit != 0)
-    return fmt::format("{}: aligned to {} bytes; TMA requires {}", name, tensor.alignment, unit);
-  for (int const i : {0, 2, 3})
-    if (tensor.extent(i) > 1 && (stride[i] <= 0 || stride[i] * size % unit != 0))
-      return fmt::format("{}: a stride of {} elements of {}; TMA requires positive multiples of {}", name,
-                         stride[i], name_of(tensor.type), unit / size);
-  return {};
-}
-
 // The tiles of 64 channels for 64 filters: those of all their groups.
 Index channel_tiles(Problem const& p) {
   Index const filters = p.w.extent(0) / p.groups, channels = p.w.extent(1);  // per group
   Index most = 0;
   for (Index filter = 0; filter < p.w.extent(0); filter += wgrad_taps_channels) {
     Index const last = std::min(filter + wgrad_taps_channels, p.w.extent(0)) - 1;
-    most = std::max(most, (last / filters + 1) * channels -
-                              WgradTapsTiles::first_channel(filter / filters * channels));
+    most = std::max(
+        most, (last / filters + 1) * channels - WgradTapsTiles::first_channel(filter / filters * channels));
   }
   return parts_of(most, wgrad_taps_channels);
 }
@@ -73,8 +58,8 @@ std::string violation(Problem const& p, Device const& device, PlanOptions const&
     if (p.dilation[i] > 16) return fmt::format("a dilation of {}; supported: at most 16", p.dilation[i]);
   }
   if (p.stride[1] > p.x.extent(3)) return "x has one column, and the stride is 2";
-  if (std::string sentence = tensor_violation("x", p.x); !sentence.empty()) return sentence;
-  if (std::string sentence = tensor_violation("dy", p.y); !sentence.empty()) return sentence;
+  if (std::string sentence = line_boxes_violation("x", p.x); !sentence.empty()) return sentence;
+  if (std::string sentence = line_boxes_violation("dy", p.y); !sentence.empty()) return sentence;
   // The number of sums, rounded up to full tiles, must fit in a 32-bit int.
   constexpr Index maximum = 0x7fffffff;
   Index const sums = parts_of(p.w.extent(0), wgrad_taps_channels) * channel_tiles(p) *

@@ -6,33 +6,13 @@
 #include "src/ops/number_types.h"
 #include "src/plan/conv/filter/filter_gradient.h"
 #include "src/plan/conv/filter/wgrad_taps.h"
+#include "src/plan/conv/windows/line_boxes.h"
 #include "src/plan/gemm/program/tensor_maps.h"
 
 namespace cosmati::plan {
 namespace {
 
 using Problem = ConvolutionProblem;
-
-Index parts_of(Index extent, Index of) { return (extent + of - 1) / of; }
-
-// Boxes of 64 channels by `columns`, `rows` and `images`; of the tensor's columns, every `step`-th starting
-// at `first`.
-program::TiledTensor boxes_of(TensorDescription const& tensor, void* data, int first, int step, int columns,
-                              int rows, int images) {
-  int const size = size_of(tensor.type);
-  Index const* const stride = tensor.layout.stride;
-  Index const across = parts_of(tensor.extent(3) - first, step);
-  program::TiledTensor boxes{.address = moved(data, first * stride[3], tensor.type),
-                             .rank = 4,
-                             .element_bytes = size,
-                             .extent = {tensor.extent(1), across, tensor.extent(2), tensor.extent(0)},
-                             .box = {wgrad_taps_channels, columns, rows, images},
-                             .swizzle_bytes = wgrad_taps_line};
-  boxes.stride[1] = stride_bytes(step * stride[3], across, size);
-  boxes.stride[2] = stride_bytes(stride[2], tensor.extent(2), size);
-  boxes.stride[3] = stride_bytes(stride[0], tensor.extent(0), size);
-  return boxes;
-}
 
 std::string print_axis(WgradTapsAxis const& axis) {
   return fmt::format("WgradTapsAxis{{{}, {}, {}}}", axis.taps, axis.stride, axis.dilation);
@@ -77,10 +57,10 @@ program::Program wgrad_taps_program(Plan<Problem> const& plan) {
       [problem, shape, parameters](program::Run const& run, WgradTapsParameters& to) {
         to = parameters;
         to.gradient =
-            run.encode(boxes_of(problem.y, run.tensors[1], 0, 1, shape.across, shape.down, shape.images));
+            run.encode(line_boxes(problem.y, run.tensors[1], 0, 1, shape.across, shape.down, shape.images));
         for (int phase = 0; phase < shape.phases(); ++phase)
-          to.image[phase] = run.encode(boxes_of(problem.x, run.tensors[0], phase, shape.phases(),
-                                                shape.image_columns(), shape.image_rows(), shape.images));
+          to.image[phase] = run.encode(line_boxes(problem.x, run.tensors[0], phase, shape.phases(),
+                                                  shape.image_columns(), shape.image_rows(), shape.images));
         to.partials = reinterpret_cast<float*>(run.workspace);
       });
 

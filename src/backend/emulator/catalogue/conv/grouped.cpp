@@ -5,7 +5,7 @@
 #include "src/backend/emulator/catalogue/conv/convolution_catalogue.h"
 #include "src/backend/emulator/catalogue/kernels.h"
 #include "src/plan/conv/filter/grouped_filter.h"
-#include "src/plan/conv/grouped.h"
+#include "src/plan/conv/grouped/grouped.h"
 
 namespace cosmati::emulator {
 namespace {

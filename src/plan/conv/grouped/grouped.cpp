@@ -1,5 +1,5 @@
 // Shape choice, predicted time and program of grouped convolutions on tensor cores.
-#include "src/plan/conv/grouped.h"
+#include "src/plan/conv/grouped/grouped.h"
 
 #include <fmt/format.h>
 

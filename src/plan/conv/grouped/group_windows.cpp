@@ -1,0 +1,289 @@
+// Which convolutions group_windows supports, its shape, the predicted time, and its program.
+#include "src/plan/conv/grouped/group_windows.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "src/ops/architecture.h"
+#include "src/plan/best_offer.h"
+#include "src/plan/conv/choice.h"
+#include "src/plan/conv/dgrad_small_c.h"
+#include "src/plan/conv/grouped/grouped.h"
+#include "src/plan/conv/product_choice.h"
+#include "src/plan/conv/sliding.h"
+#include "src/plan/conv/windows/line_boxes.h"
+#include "src/plan/gemm/program/tensor_maps.h"
+#include "src/plan/gemm/warp_specialized.h"
+
+namespace cosmati::plan {
+namespace {
+
+using Problem = ConvolutionProblem;
+
+constexpr int max_box = 256;              // elements of a TMA box in each dimension
+constexpr int max_product_columns = 128;  // of all groups of a block
+
+Index parts_of(Index extent, Index of) { return (extent + of - 1) / of; }
+int to_int(Index value) { return static_cast<int>(value); }
+
+bool is_data(Problem const& p) { return p.direction == ConvolutionDirection::data; }
+TensorDescription const& image_of(Problem const& p) { return is_data(p) ? p.y : p.x; }
+TensorDescription const& result_of(Problem const& p) { return is_data(p) ? p.x : p.y; }
+
+GroupedAxis axis_of(Problem const& p, int i) {
+  return {to_int(p.w.extent(2 + i)), is_data(p) ? 1 : to_int(p.stride[i]), to_int(p.dilation[i])};
+}
+// The position in the image of tap 0 for output 0.
+int origin_of(Problem const& p, int i) {
+  if (!is_data(p)) return -to_int(p.pad_begin[i]);
+  return to_int(p.pad_begin[i] - (p.w.extent(2 + i) - 1) * p.dilation[i]);
+}
+
+std::string violation(Problem const& p, Device const& device, PlanOptions const& options) {
+  if (!options.policy.empty()) return "has no policies; --policy " + options.policy.text + " was requested";
+  if (p.direction == ConvolutionDirection::filter) return "does not compute filter gradients";
+  if (std::string sentence = wgmma_device_violation(device.gpu); !sentence.empty()) return sentence;
+  if (std::string sentence = grouped_violation(p, device); !sentence.empty()) return sentence;
+  Index const filters = p.w.extent(0) / p.groups, channels = p.w.extent(1);
+  Index const inputs = is_data(p) ? filters : channels, outputs = is_data(p) ? channels : filters;
+  if (inputs % 16 != 0 || outputs % 8 != 0)
+    return fmt::format(
+        "groups of {} summed channels and {} of the result; supported: multiples of 16 and of 8", inputs,
+        outputs);
+  for (int i : {0, 1}) {
+    if (is_data(p) && p.stride[i] != 1)
+      return fmt::format("a data gradient with a stride of {}; supported: 1", p.stride[i]);
+    if (p.stride[i] > 2) return fmt::format("a stride of {}; supported: 1 and 2", p.stride[i]);
+  }
+  if (p.stride[1] > image_of(p).extent(3)) return "the image has one column, and the stride is 2";
+  if (std::string sentence = line_boxes_violation(is_data(p) ? "dy" : "x", image_of(p)); !sentence.empty())
+    return sentence;
+  TensorDescription filter = p.w;
+  if (std::string sentence = line_boxes_violation("w", filter); !sentence.empty()) return sentence;
+  return {};
+}
+
+ConvolutionForm form_of(Problem const& p) {
+  return with_all_channels(is_data(p) ? whole_gradient_form(p) : forms_of(p).front());
+}
+
+// The steps of a shape across, down and along the images, and the parts of the groups.
+struct Steps {
+  Index across = 1, down = 1, images = 1, parts = 1;
+  Steps(Problem const& p, GroupWindowsShape const& shape)
+      : across(parts_of(result_of(p).extent(3), shape.across * GroupWindowsShape::patch)),
+        down(parts_of(result_of(p).extent(2), shape.down * GroupWindowsShape::patch)),
+        images(parts_of(result_of(p).extent(0), shape.images)),
+        parts(parts_of(p.groups, shape.groups())) {}
+  Index all() const { return across * down * images; }
+};
+
+// Tries every shape; keeps the one predicted to be fastest.
+class ShapeSearch {
+ public:
+  ShapeSearch(Problem const& problem, Device const& device) : problem_(problem), device_(device) {
+    Index const filters = problem.w.extent(0) / problem.groups, channels = problem.w.extent(1);
+    base_.rows = axis_of(problem, 0), base_.columns = axis_of(problem, 1);
+    base_.inputs = to_int(is_data(problem) ? filters : channels);
+    base_.outputs = to_int(is_data(problem) ? channels : filters);
+    base_.filter_along_outputs = is_data(problem);
+  }
+
+  Offer<Problem> best() {
+    if (base_.groups() * base_.columns_of_product() > max_product_columns)
+      return refused(fmt::format("{} groups of {} channels of the result in a block; at most {} channels",
+                                 base_.groups(), base_.columns_of_product(), max_product_columns));
+    if (device_.backend == Backend::emulator) {
+      for (GroupWindowsShape const& shape : emulated_group_windows_shapes)
+        if (shape.rows == base_.rows && shape.columns == base_.columns && shape.inputs == base_.inputs &&
+            shape.outputs == base_.outputs && shape.filter_along_outputs == base_.filter_along_outputs)
+          try_shape(shape);
+      if (!best_.found()) best_.refuse("the emulator has this kernel for few sizes of filters and groups");
+      return std::move(best_).result();
+    }
+    TensorDescription const& result = result_of(problem_);
+    Index const across = parts_of(result.extent(3), GroupWindowsShape::patch),
+                down = parts_of(result.extent(2), GroupWindowsShape::patch);
+    GroupWindowsShape shape = base_;
+    for (shape.across = 1; shape.across <= std::min<Index>(across, 8); ++shape.across)
+      for (shape.down = 1; shape.down <= std::min<Index>(down, 8); ++shape.down)
+        for (int const images : {1, 2, 4})
+          for (int const consumers : {1, 2, 3})
+            for (int const stages : {2, 3, 4}) {
+              if (images > 1 && (shape.across < across || shape.down < down || images > result.extent(0)))
+                continue;
+              shape.images = images, shape.consumers = consumers, shape.stages = stages;
+              try_shape(shape);
+            }
+    return std::move(best_).result();
+  }
+
+ private:
+  static Offer<Problem> refused(std::string sentence) {
+    Offer<Problem> offer;
+    offer.refusal = std::move(sentence);
+    return offer;
+  }
+
+  void try_shape(GroupWindowsShape shape) {
+    if (shape.image_columns() > max_box || shape.image_rows() > max_box ||
+        shape.shared_bytes() > device_.gpu.shared_bytes_per_block)
+      return best_.refuse(
+          fmt::format("{} filters and two stages of the image do not fit in shared memory", shape.taps()));
+    int const registers = 72 + shape.groups() * shape.columns_of_product() / 2;
+    bool const is_emulated = device_.backend == Backend::emulator;
+    if (!is_emulated)
+      shape.blocks = resident_blocks(device_.gpu, shape.threads(), registers, shape.shared_bytes());
+    if (shape.blocks < 1) return;
+    Steps const steps(problem_, shape);
+    Index const resident = Index{shape.blocks} * (is_emulated ? 2 : device_.gpu.multiprocessors);
+    Index const shares = std::clamp<Index>(resident / steps.parts, 1, steps.all());
+    double const seconds = predicted(shape, steps, shares);
+    if (!best_.takes(seconds)) return;
+    ConvolutionRecipe recipe;
+    recipe.algorithm = ConvolutionAlgorithm::group_windows;
+    recipe.product = product_recipe(form_of(problem_));
+    recipe.product.policy.multiply = Multiply::wgmma;
+    recipe.product.predicted_seconds = seconds;
+    recipe.own = GroupWindowsRecipe{shape, to_int(shares)};
+    best_.take(
+        {{},
+         0,
+         seconds,
+         recipe,
+         fmt::format("wgmma, {} groups, {}x{}x{} patches of 8x8 outputs at a time, {} stages, {} warpgroups, "
+                     "{} bytes of shared memory, {} blocks per multiprocessor, 1 launch",
+                     shape.groups(), shape.images, shape.down, shape.across, shape.stages, shape.consumers,
+                     shape.shared_bytes(), shape.blocks)});
+  }
+
+  // Limited by tensor cores, copies, issue slots, latency or memory.
+  double predicted(GroupWindowsShape const& shape, Steps const& steps, Index shares) const {
+    constexpr double launch_seconds = 3e-6, clocks_of_line = 3.5, clocks_of_row = 4, clocks_of_step = 100,
+                     clocks_of_patch = 800, clocks_of_block = 3000;
+    Gpu const& gpu = device_.gpu;
+    double const patches = shape.patches();
+    double const product = shape.taps() * shape.inputs / 16.0 * shape.groups() *
+                           std::max(16.0, shape.columns_of_product() / 2.0);  // clocks of a patch
+    double const copies = static_cast<double>(shape.copied_bytes()) / 128 * clocks_of_line +
+                          shape.phases() * shape.images * shape.image_rows() * clocks_of_row;
+    double const results = 64.0 * shape.groups() * shape.columns_of_product(),
+                 issue = patches * (results / 8 / 32 * 50 + results / 64 * 8) / 4;
+    double const alone = clocks_of_step + std::ceil(patches / shape.consumers) * (product + clocks_of_patch);
+    Index const blocks = steps.parts * shares;
+    double const of_multiprocessor = std::ceil(static_cast<double>(blocks) / gpu.multiprocessors);
+    double const step = std::max({patches * product, copies, issue,
+                                  alone / std::min<double>(shape.blocks, of_multiprocessor)}) +
+                        0.1 * (patches * product + copies + issue);
+    double const steps_of_block = std::ceil(static_cast<double>(steps.all()) / static_cast<double>(shares));
+    double const compute = (of_multiprocessor * steps_of_block * step + clocks_of_block) / gpu.clock_hertz;
+    double const memory = static_cast<double>(image_of(problem_).bytes() + result_of(problem_).bytes()) /
+                          (0.85 * gpu.memory_bytes_per_second);
+    return launch_seconds + std::max(compute, memory) + 0.2 * std::min(compute, memory);
+  }
+
+  Problem const& problem_;
+  Device const& device_;
+  GroupWindowsShape base_;
+  BestOffer<Problem> best_;
+};
+
+// The filters of a group and tap, in lines of its contiguous channels.
+program::TiledTensor filter_boxes(TensorDescription const& w, void* data, GroupWindowsShape const& shape) {
+  int const size = size_of(w.type);
+  Index const* const stride = w.layout.stride;
+  program::TiledTensor boxes{.address = data,
+                             .rank = 4,
+                             .element_bytes = size,
+                             .extent = {w.extent(1), w.extent(0), w.extent(3), w.extent(2)},
+                             .box = {shape.filter_line_channels(), shape.filter_lines(), 1, 1},
+                             .swizzle_bytes = shape.filter_line_channels() * size};
+  boxes.stride[1] = stride_bytes(stride[0], w.extent(0), size);
+  boxes.stride[2] = stride_bytes(stride[3], w.extent(3), size);
+  boxes.stride[3] = stride_bytes(stride[2], w.extent(2), size);
+  return boxes;
+}
+
+// The arguments without tensor maps.
+GroupWindowsArguments arguments_of(Problem const& p, GroupWindowsRecipe const& recipe,
+                                   ConvolutionForm const& form) {
+  Steps const steps(p, recipe.shape);
+  TensorDescription const& result = result_of(p);
+  GroupWindowsArguments window;
+  window.top = origin_of(p, 0), window.left = origin_of(p, 1);
+  window.images = to_int(result.extent(0));
+  window.outputs_down = to_int(result.extent(2)), window.outputs_across = to_int(result.extent(3));
+  window.groups = to_int(p.groups);
+  auto const number = [&](char letter) {
+    return to_int(find_digit(letter, form.image_outer(), form.image().arguments.outer).number);
+  };
+  window.number_image = number('n'), window.number_row = number('p'), window.number_column = number('q');
+  window.steps = to_int(steps.all()), window.shares = recipe.shares;
+  window.parts = Divisor(steps.parts);
+  window.steps_across = Divisor(steps.across), window.steps_down = Divisor(steps.down);
+  window.taps_reversed = is_data(p);
+  return window;
+}
+
+}  // namespace
+
+Offer<Problem> group_windows(Problem const& problem, Device const& device, PlanOptions const& options) {
+  Offer<Problem> offer;
+  offer.refusal = violation(problem, device, options);
+  if (offer.refusal.empty() && form_of(problem).swapped)
+    offer.refusal = "the channels of the result are not along n of the product";
+  if (!offer.refusal.empty()) return offer;
+  return ShapeSearch(problem, device).best();
+}
+
+std::string GroupWindowsTraits::print() const {
+  return fmt::format(
+      "GroupWindowsTraits<GroupWindowsShape{{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}}}, {},\n{},\n{}>",
+      text_of(shape.rows), text_of(shape.columns), shape.inputs, shape.outputs, shape.images, shape.down,
+      shape.across, shape.stages, shape.consumers, shape.blocks, shape.filter_along_outputs, name_of(type),
+      epilogue, destination);
+}
+
+program::Program group_windows_program(Plan<Problem> const& plan) {
+  Problem const& problem = plan.problem;
+  auto const& recipe = std::get<GroupWindowsRecipe>(plan.recipe.own);
+  GroupWindowsShape const& shape = recipe.shape;
+  ConvolutionForm form = form_of(problem);
+  cap_widths(form, 8);
+  ConvolutionProgram made(plan, {});
+  auto const threads = static_cast<unsigned>(shape.threads());
+  with_parts(plan, [&]<class Epilogue, class Destination>(Epilogue, Destination) {
+    using Parameters = GroupWindowsParameters<Epilogue, Destination>;
+    KernelTypes const host = emulated_types(DataType::f32);
+    GroupWindowsTraits const traits{shape, problem.w.type,
+                                    made.is_emulated() ? host.epilogue : epilogue_text(form),
+                                    made.is_emulated() ? host.destination : destination_text(form)};
+    std::size_t const kernel =
+        made.add_kernel<Parameters>({.headers = {"conv/grouped/group_windows.h"},
+                                     .entry = "group_windows_kernel",
+                                     .traits = traits.print(),
+                                     .asserted = {{"sizeof(ComposedTraits::SharedStorage)",
+                                                   static_cast<std::size_t>(shape.shared_bytes())}},
+                                     .threads = threads,
+                                     .shared_bytes = static_cast<unsigned>(shape.shared_bytes())},
+                                    form);
+    GroupWindowsArguments const window = arguments_of(problem, recipe, form);
+    // Tensors of a data gradient: dy, w, dx.
+    made.launch<Parameters>(
+        kernel, {Index{window.parts.divisor} * window.shares}, [=](program::Run const& run, Parameters& to) {
+          to.window = window;
+          for (int phase = 0; phase < shape.phases(); ++phase)
+            to.window.image[phase] =
+                run.encode(line_boxes(image_of(problem), run.tensors[0], phase, shape.phases(),
+                                      shape.image_columns(), shape.image_rows(), shape.images));
+          to.window.filter = run.encode(filter_boxes(problem.w, run.tensors[1], shape));
+          fill_destination(to.d, form.d, ConvolutionProgram::result(run));
+          fill_epilogue(to.epilogue, form, run);
+        });
+  });
+  return std::move(made).finish();
+}
+
+}  // namespace cosmati::plan

@@ -1,0 +1,19 @@
+// Boxes of an image that TMA copies in lines of 64 channels of a pixel, for kernels whose taps are offsets in
+// lines (wgrad_taps, group_windows).
+#pragma once
+#include <string>
+
+#include "cosmati/ops/tensor.h"
+#include "src/program/program.h"
+
+namespace cosmati::plan {
+
+// Why TMA cannot copy such boxes of a tensor, whose `name` the sentence begins with; empty if it can.
+std::string line_boxes_violation(char const* name, TensorDescription const& tensor);
+
+// Boxes of 64 channels by `columns`, `rows` and `images` of a 16-bit tensor; of its columns, every `step`-th
+// starting at `first`.
+program::TiledTensor line_boxes(TensorDescription const& tensor, void* data, int first, int step, int columns,
+                                int rows, int images);
+
+}  // namespace cosmati::plan
