@@ -168,7 +168,8 @@ class Search {
       return access.width == 1 || access.width * size_of(type) < 8;
     };
     bool const single = is_short(product.a, front.a.type) || is_short(product.b, front.b.type);
-    product.policy.blocks = std::max(1, product.policy.blocks - (single ? 2 : 1));
+    product.policy.full_tiles = has_full_tiles(product.policy);
+    if (!product.policy.full_tiles) product.policy.blocks = std::max(1, product.policy.blocks - (single ? 2 : 1));
     recipe.stepwise = base_.algorithm == ConvolutionAlgorithm::implicit_gemm &&
                       steps_by_taps(problem_, front, product.policy.block_k);
     std::string sentence = policy_violation(product.policy, front.a.type, front.b.type, front.sum);
@@ -180,6 +181,15 @@ class Search {
     bool const in_order = keeps_order(options_, front.sum);
     for (int splits : {1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256})
       if (splits == 1 || (!in_order && may_split(product.policy, splits))) try_splits(recipe, splits);
+  }
+
+  // Whether no thread has to find out what exists: matrices of complete tiles, in vectors.
+  bool has_full_tiles(GemmPolicy const& policy) const {
+    return !emulated() && std::all_of(forms_.begin(), forms_.end(), [&](ConvolutionForm const& form) {
+      return !form.a.windowed && !form.b.windowed && form.a.access.width > 1 && form.b.access.width > 1 &&
+             form.rows() % policy.block_m == 0 && form.columns() % policy.block_n == 0 &&
+             form.depth() % policy.block_k == 0;
+    });
   }
 
   bool may_split(GemmPolicy const& policy, int splits) const {
