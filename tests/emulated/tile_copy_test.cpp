@@ -161,25 +161,25 @@ void expect_copied(int element_bytes, std::vector<int> const& box, int swizzle,
 }
 
 TEST(TileCopy, EveryRankAndElement) {
-  expect_copied<1>(4, {64}, 0, {0}, {3});
-  expect_copied<2>(2, {24, 16}, 0, {1, 2}, {0, 0});
-  expect_copied<3>(1, {32, 5, 4}, 0, {0, 1, 2}, {3, 0, 1});
+  expect_copied<1>(4, {64}, 0, {0}, {4});
+  expect_copied<2>(2, {24, 16}, 0, {8, 2}, {0, 0});
+  expect_copied<3>(1, {32, 5, 4}, 0, {0, 1, 2}, {16, 0, 1});
   expect_copied<4>(8, {4, 3, 4, 2}, 0, {0, 0, 0, 1}, {0, 3, 3, 0});
   expect_copied<5>(2, {8, 3, 2, 2, 4}, 0, {0, 1, 2, 3, 0}, {0, 1, 0, 1, 2});
 }
 
 TEST(TileCopy, EverySwizzle) {
-  expect_copied<2>(2, {16, 24}, 32, {0, 0}, {1, 1});
-  expect_copied<2>(2, {32, 24}, 64, {0, 0}, {1, 1});
-  expect_copied<2>(2, {64, 24}, 128, {0, 0}, {1, 1});
-  expect_copied<2>(1, {128, 40}, 128, {2, 1}, {0, 0});
+  expect_copied<2>(2, {16, 24}, 32, {0, 0}, {8, 1});
+  expect_copied<2>(2, {32, 24}, 64, {0, 0}, {16, 1});
+  expect_copied<2>(2, {64, 24}, 128, {0, 0}, {8, 1});
+  expect_copied<2>(1, {128, 40}, 128, {16, 1}, {0, 0});
   expect_copied<3>(4, {32, 9, 3}, 128, {0, 0, 0}, {0, 1, 1});
 }
 
 TEST(TileCopy, WhatLiesOutsideIsZeroAndNotWrittenButForUnits) {
-  expect_copied<2>(2, {64, 24}, 128, {-5, 20}, {60, -7});
-  expect_copied<2>(2, {64, 24}, 128, {9, -3}, {-9, 5});
-  expect_copied<3>(4, {8, 4, 4}, 0, {-3, 5, -2}, {5, -2, 6});
+  expect_copied<2>(2, {64, 24}, 128, {-8, 20}, {56, -7});
+  expect_copied<2>(2, {64, 24}, 128, {8, -3}, {-16, 5});
+  expect_copied<3>(4, {8, 4, 4}, 0, {-4, 5, -2}, {4, -2, 6});
 }
 
 // A copy with planted errors.
@@ -241,6 +241,16 @@ TEST(TileCopy, AWrongNumberOfBytesIsADeadlock) {
               "bytes that no copy delivers");
   planted.copy.expected = 1000;
   EXPECT_SAYS(planted.report(), "is missing an arrive_expecting() for 24 bytes that copies deliver");
+}
+
+TEST(TileCopy, ABoxBeginsAtAMultipleOf16Bytes) {
+  Planted loads, stores;
+  loads.copy.from_at[0] = 4;
+  EXPECT_SAYS(loads.report(),
+              "copies a box whose first element is 4, of 2 bytes; expected multiples of 16 bytes");
+  stores.copy.to_at[0] = -12;
+  EXPECT_SAYS(stores.report(),
+              "stores a box whose first element is -12, of 2 bytes; expected multiples of 16 bytes");
 }
 
 TEST(TileCopy, NeedsAPublishedBarrier) {

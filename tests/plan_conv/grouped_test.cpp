@@ -8,6 +8,7 @@
 #include "src/plan/conv/filter/grouped_filter.h"
 #include "src/plan/conv/grouped/grouped.h"
 #include "tests/plan/convolution_cases.h"
+#include "tests/plan/gemm_problem.h"
 
 namespace cosmati {
 namespace {
@@ -77,9 +78,10 @@ TEST(Grouped, RefusalsHoldTheNumbers) {
   EXPECT_THROW(make_plan(problem(forward, four), emulated_device(), options), Error);
 }
 
-// The layers of ResNeXt-50 (32x4d): the choice where there is no wgmma, and kernels without spilled registers.
+// The layers of ResNeXt-50 (32x4d): the choice where there is no wgmma, and kernels without spilled
+// registers.
 TEST(Grouped, ThePlannerTakesItForResNeXtAndItCompilesWithoutSpills) {
-  Device const a100 = gpu_device("a100");
+  Device const a100 = testing::gpu_device("a100");
   for (auto const& [channels, size] : {std::pair{128, 56}, {256, 28}, {512, 14}, {1024, 7}})
     for (ConvolutionDirection const direction : {forward, data, filter}) {
       Geometry layer;

@@ -169,7 +169,8 @@ class Search {
     };
     bool const single = is_short(product.a, front.a.type) || is_short(product.b, front.b.type);
     product.policy.full_tiles = has_full_tiles(product.policy);
-    if (!product.policy.full_tiles) product.policy.blocks = std::max(1, product.policy.blocks - (single ? 2 : 1));
+    if (!product.policy.full_tiles)
+      product.policy.blocks = std::max(1, product.policy.blocks - (single ? 2 : 1));
     recipe.stepwise = base_.algorithm == ConvolutionAlgorithm::implicit_gemm &&
                       steps_by_taps(problem_, front, product.policy.block_k);
     std::string sentence = policy_violation(product.policy, front.a.type, front.b.type, front.sum);

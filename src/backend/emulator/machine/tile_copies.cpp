@@ -36,7 +36,8 @@ std::string mistake(Thread const& thread, arch::TensorMap const& map, void const
     return fmt::format("with {} coordinates, of a tensor map of rank {}", rank, tiling.rank);
   if (tiling.windowed != windowed)
     return windowed ? "in im2col mode, of a tensor map for tiles" : "of a tensor map for im2col mode";
-  // Undocumented: an H200 stopped with an illegal instruction at such boxes, and only at such boxes.
+  // Undocumented: an H200 stops with an illegal instruction at such boxes, loaded or stored, with and without
+  // swizzle.
   if (coordinate[0] * tiling.element_bytes % 16 != 0)
     return fmt::format("whose first element is {}, of {} bytes; expected multiples of 16 bytes",
                        coordinate[0], tiling.element_bytes);
