@@ -113,16 +113,11 @@ struct GroupWindows {
   }
 
  private:
+  // Copies the filters of all groups and taps.
   COSMATI_DEVICE void copy_filters(Shared& shared) const {
-    arch::arrive_expecting(shared.filters, shape.groups() * shape.taps() * shape.filter_bytes());
-    COSMATI_NO_UNROLL
-    for (int i = 0; i < shape.groups() * shape.taps(); ++i) {
-      int const group = i / shape.taps(), tap = i % shape.taps();
-      int const of_filter = window.taps_reversed ? shape.taps() - 1 - tap : tap;
-      int const lines = (first_group + group) * (shape.filter_along_outputs ? shape.inputs : shape.outputs);
-      int const corner[4] = {0, lines, of_filter % shape.columns.taps, of_filter / shape.columns.taps};
-      arch::copy_tile(shared.filter + i * shape.filter_bytes(), window.filter, shared.filters, corner);
-    }
+    arch::arrive_expecting(shared.filters, shape.filter_bytes());
+    int const corner[4] = {0, first_group * shape.group_lines(), 0, 0};
+    arch::copy_tile(shared.filter, window.filter, shared.filters, corner);
   }
 
   COSMATI_DEVICE static void release(arch::Barrier& empty) {
@@ -132,15 +127,16 @@ struct GroupWindows {
 
   // Sets the sums of all groups for the patch whose window begins at `line`.
   COSMATI_DEVICE void multiply(float (&sums)[sum_count], Shared& shared, int stage, int line) const {
-    constexpr bool along_outputs = shape.filter_along_outputs;
-    constexpr int depth_bytes = along_outputs ? 2 * pattern_bytes(Traits::filter_swizzle) : 32;
+    constexpr bool transposed = shape.transposed;
+    constexpr int depth_bytes = transposed ? 2 * pattern_bytes(Traits::filter_swizzle) : 32;
     unsigned long long const filter = matrix_descriptor(
         arch::shared_address(shared.filter),
-        strides_of_tile(shape.filter_lines(), along_outputs, Traits::filter_swizzle), Traits::filter_swizzle);
+        strides_of_tile(shape.group_lines(), transposed, Traits::filter_swizzle), Traits::filter_swizzle);
     arch::warpgroup_begin();
     COSMATI_UNROLL
     for (int tap = 0; tap < shape.taps(); ++tap) {
       int const row = tap / shape.columns.taps, column = tap % shape.columns.taps;
+      int const of_filter = shape.transposed ? shape.taps() - 1 - tap : tap;
       int const of_tap = row * shape.rows.dilation * shape.image_columns() + column_of(column) - column_of(0);
       unsigned const from = arch::shared_address(shared.image[stage][phase_of(column)]) +
                             static_cast<unsigned>((line + of_tap) * line_bytes);
@@ -150,11 +146,13 @@ struct GroupWindows {
       for (int group = 0; group < shape.groups(); ++group) {
         COSMATI_UNROLL
         for (int depth = 0; depth < shape.inputs / GroupWindowsShape::depth; ++depth)
-          arch::multiply_warpgroup<Element, Element, false, along_outputs, Traits::columns>(
+          arch::multiply_warpgroup<Element, Element, false, transposed, Traits::columns>(
               reinterpret_cast<float(&)[sums_of_group]>(sums[group * sums_of_group]),
               image + static_cast<unsigned>((group * shape.inputs * 2 + depth * 32) / 16),
-              filter + static_cast<unsigned>(
-                           ((group * shape.taps() + tap) * shape.filter_bytes() + depth * depth_bytes) / 16),
+              filter + static_cast<unsigned>(((of_filter * shape.tap_lines() + group * shape.group_lines()) *
+                                                  shape.filter_line_bytes() +
+                                              depth * depth_bytes) /
+                                             16),
               tap > 0 || depth > 0);
       }
     }

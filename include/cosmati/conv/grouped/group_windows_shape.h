@@ -12,9 +12,9 @@ struct GroupWindowsShape {
   GroupedAxis rows, columns;
   int inputs = 16, outputs = 16;  // channels of a group: those that are summed, and those of the result
   int images = 1, down = 1, across = 1;
-  int stages = 2, consumers = 2;      // consumers: warpgroups that multiply
-  int blocks = 1;                     // resident blocks per multiprocessor
-  bool filter_along_outputs = false;  // adjacent elements of the filter are channels of the result
+  int stages = 2, consumers = 2;  // consumers: warpgroups that multiply
+  int blocks = 1;                 // resident blocks per multiprocessor
+  bool transposed = false;  // a data gradient: adjacent elements of the filter are channels of the result
   friend COSMATI_CONSTEXPR bool operator==(GroupWindowsShape const&, GroupWindowsShape const&) = default;
 
   static constexpr int line_channels = 64, line_bytes = 128, patch = 8, depth = 16;  // depth: of a product
@@ -35,16 +35,19 @@ struct GroupWindowsShape {
 
   // The columns of a product: the group's outputs, and others that are not stored.
   COSMATI_CONSTEXPR int columns_of_product() const { return outputs <= 16 ? 16 : outputs <= 32 ? 32 : 64; }
-  // The filter of a group and tap: lines of its contiguous channels, 32, 64 or 128 bytes.
+  // A line of the filter: the contiguous channels of a tap, in 32, 64 or 128 bytes.
   COSMATI_CONSTEXPR int filter_line_channels() const {
-    int const channels = filter_along_outputs ? outputs : inputs;
+    int const channels = transposed ? outputs : inputs;
     return channels <= 16 ? 16 : channels <= 32 ? 32 : 64;
   }
-  COSMATI_CONSTEXPR int filter_lines() const { return filter_along_outputs ? inputs : columns_of_product(); }
-  COSMATI_CONSTEXPR int filter_bytes() const { return filter_lines() * filter_line_channels() * 2; }
-  COSMATI_CONSTEXPR int all_filters_bytes() const {
-    return (groups() * taps() * filter_bytes() + 1023) / 1024 * 1024;
+  COSMATI_CONSTEXPR int filter_line_bytes() const { return filter_line_channels() * 2; }
+  // The lines of a tap: those of all groups; the last group's product reads columns_of_product() of them.
+  COSMATI_CONSTEXPR int group_lines() const { return transposed ? inputs : outputs; }
+  COSMATI_CONSTEXPR int tap_lines() const {
+    return transposed ? groups() * inputs : (groups() - 1) * outputs + columns_of_product();
   }
+  COSMATI_CONSTEXPR int filter_bytes() const { return taps() * tap_lines() * filter_line_bytes(); }
+  COSMATI_CONSTEXPR int all_filters_bytes() const { return (filter_bytes() + 1023) / 1024 * 1024; }
   // 16 rows of 32 sums for each warp.
   static constexpr int staged_columns = 32, staged_pitch = staged_columns + 8;
   COSMATI_CONSTEXPR int staged_bytes() const { return consumers * 4 * 16 * staged_pitch * 4; }

@@ -88,7 +88,7 @@ class ShapeSearch {
     base_.rows = axis_of(problem, 0), base_.columns = axis_of(problem, 1);
     base_.inputs = to_int(is_data(problem) ? filters : channels);
     base_.outputs = to_int(is_data(problem) ? channels : filters);
-    base_.filter_along_outputs = is_data(problem);
+    base_.transposed = is_data(problem);
   }
 
   Offer<Problem> best() {
@@ -98,7 +98,7 @@ class ShapeSearch {
     if (device_.backend == Backend::emulator) {
       for (GroupWindowsShape const& shape : emulated_group_windows_shapes)
         if (shape.rows == base_.rows && shape.columns == base_.columns && shape.inputs == base_.inputs &&
-            shape.outputs == base_.outputs && shape.filter_along_outputs == base_.filter_along_outputs)
+            shape.outputs == base_.outputs && shape.transposed == base_.transposed)
           try_shape(shape);
       if (!best_.found()) best_.refuse("the emulator has this kernel for few sizes of filters and groups");
       return std::move(best_).result();
@@ -162,7 +162,7 @@ class ShapeSearch {
   // Limited by tensor cores, copies, issue slots, latency or memory.
   double predicted(GroupWindowsShape const& shape, Steps const& steps, Index shares) const {
     constexpr double launch_seconds = 3e-6, clocks_of_line = 3.5, clocks_of_row = 4, clocks_of_step = 100,
-                     clocks_of_patch = 800, clocks_of_block = 3000;
+                     clocks_of_patch = 1200, clocks_of_block = 4000;
     Gpu const& gpu = device_.gpu;
     double const patches = shape.patches();
     double const product = shape.taps() * shape.inputs / 16.0 * shape.groups() *
@@ -178,7 +178,9 @@ class ShapeSearch {
                                   alone / std::min<double>(shape.blocks, of_multiprocessor)}) +
                         0.1 * (patches * product + copies + issue);
     double const steps_of_block = std::ceil(static_cast<double>(steps.all()) / static_cast<double>(shares));
-    double const compute = (of_multiprocessor * steps_of_block * step + clocks_of_block) / gpu.clock_hertz;
+    // Nothing is multiplied until the first steps of all blocks have arrived.
+    double const compute =
+        (of_multiprocessor * (copies + steps_of_block * step) + clocks_of_block) / gpu.clock_hertz;
     double const memory = static_cast<double>(image_of(problem_).bytes() + result_of(problem_).bytes()) /
                           (0.85 * gpu.memory_bytes_per_second);
     return launch_seconds + std::max(compute, memory) + 0.2 * std::min(compute, memory);
@@ -190,16 +192,17 @@ class ShapeSearch {
   BestOffer<Problem> best_;
 };
 
-// The filters of a group and tap, in lines of its contiguous channels.
+// The filters of a block's groups for all taps, in lines of their contiguous channels.
 program::TiledTensor filter_boxes(TensorDescription const& w, void* data, GroupWindowsShape const& shape) {
   int const size = size_of(w.type);
   Index const* const stride = w.layout.stride;
-  program::TiledTensor boxes{.address = data,
-                             .rank = 4,
-                             .element_bytes = size,
-                             .extent = {w.extent(1), w.extent(0), w.extent(3), w.extent(2)},
-                             .box = {shape.filter_line_channels(), shape.filter_lines(), 1, 1},
-                             .swizzle_bytes = shape.filter_line_channels() * size};
+  program::TiledTensor boxes{
+      .address = data,
+      .rank = 4,
+      .element_bytes = size,
+      .extent = {w.extent(1), w.extent(0), w.extent(3), w.extent(2)},
+      .box = {shape.filter_line_channels(), shape.tap_lines(), shape.columns.taps, shape.rows.taps},
+      .swizzle_bytes = shape.filter_line_channels() * size};
   boxes.stride[1] = stride_bytes(stride[0], w.extent(0), size);
   boxes.stride[2] = stride_bytes(stride[3], w.extent(3), size);
   boxes.stride[3] = stride_bytes(stride[2], w.extent(2), size);
@@ -223,7 +226,6 @@ GroupWindowsArguments arguments_of(Problem const& p, GroupWindowsRecipe const& r
   window.steps = to_int(steps.all()), window.shares = recipe.shares;
   window.parts = Divisor(steps.parts);
   window.steps_across = Divisor(steps.across), window.steps_down = Divisor(steps.down);
-  window.taps_reversed = is_data(p);
   return window;
 }
 
@@ -242,8 +244,8 @@ std::string GroupWindowsTraits::print() const {
   return fmt::format(
       "GroupWindowsTraits<GroupWindowsShape{{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}}}, {},\n{},\n{}>",
       text_of(shape.rows), text_of(shape.columns), shape.inputs, shape.outputs, shape.images, shape.down,
-      shape.across, shape.stages, shape.consumers, shape.blocks, shape.filter_along_outputs, name_of(type),
-      epilogue, destination);
+      shape.across, shape.stages, shape.consumers, shape.blocks, shape.transposed, name_of(type), epilogue,
+      destination);
 }
 
 program::Program group_windows_program(Plan<Problem> const& plan) {
