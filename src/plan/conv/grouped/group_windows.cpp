@@ -60,9 +60,7 @@ std::string violation(Problem const& p, Device const& device, PlanOptions const&
   if (p.stride[1] > image_of(p).extent(3)) return "the image has one column, and the stride is 2";
   if (std::string sentence = line_boxes_violation(is_data(p) ? "dy" : "x", image_of(p)); !sentence.empty())
     return sentence;
-  TensorDescription filter = p.w;
-  if (std::string sentence = line_boxes_violation("w", filter); !sentence.empty()) return sentence;
-  return {};
+  return line_boxes_violation("w", p.w);
 }
 
 ConvolutionForm form_of(Problem const& p) {
@@ -130,8 +128,8 @@ class ShapeSearch {
   void try_shape(GroupWindowsShape shape) {
     if (shape.image_columns() > max_box || shape.image_rows() > max_box ||
         shape.shared_bytes() > device_.gpu.shared_bytes_per_block)
-      return best_.refuse(
-          fmt::format("{} filters and two stages of the image do not fit in shared memory", shape.taps()));
+      return best_.refuse(fmt::format(
+          "filters of {} taps and two stages of the image do not fit in shared memory", shape.taps()));
     int const registers = 72 + shape.groups() * shape.columns_of_product() / 2;
     bool const is_emulated = device_.backend == Backend::emulator;
     if (!is_emulated)
