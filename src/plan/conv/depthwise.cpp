@@ -137,9 +137,10 @@ double predicted(std::vector<SlidingForm> const& forms, DepthwiseRecipe const& r
 }  // namespace
 
 int log2_lanes_of(Index extent, int minimum, int maximum) {
+  auto const padded = [&](int shift) { return (extent + (Index{1} << shift) - 1) >> shift << shift; };
   int best = minimum;
   for (int shift = minimum; shift <= maximum; ++shift)
-    if (parts(extent, Index{1} << shift) << shift <= parts(extent, Index{1} << best) << best) best = shift;
+    if (padded(shift) <= padded(best)) best = shift;
   return best;
 }
 

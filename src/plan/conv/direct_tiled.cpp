@@ -109,7 +109,9 @@ struct Cost {
 struct BlockCost {
   double issue, alone;
 };
-BlockCost block_cost(SlidingForm const& sliding, DirectTiledRecipe const& recipe, Gpu const& gpu) {
+// Without planes: a lower bound, for one round and no loads.
+BlockCost block_cost(SlidingForm const& sliding, DirectTiledRecipe const& recipe, PlaneSchedule const* planes,
+                     Gpu const& gpu) {
   constexpr double share_of_issue = 0.5, dependent = 2;
   constexpr double slots_of_load = 30, slots_of_result = 20, slots_of_block = 400;
   constexpr double clocks_of_round = 2000, clocks_of_block = 1500;
@@ -121,22 +123,26 @@ BlockCost block_cost(SlidingForm const& sliding, DirectTiledRecipe const& recipe
                       : sum == DataType::s32 ? gpu.fma_f32 / 2.0
                                              : gpu.fma_f32;
   double const slots_of_product = gpu.fma_f32 / std::max(1.0, rate);
-  PlaneSchedule const planes = smallest_planes(sliding, recipe);
   Index const columns = Index{w.inputs} * w.columns.taps;  // in a window, over all channels
-  Index const rounds = std::max<Index>(1, parts(w.inputs, recipe.channels));
   bool const known = recipe.rows.taps > 0;
   Index const places = known ? halo(w.rows, tile.thread_rows) : Index{w.rows.taps} * tile.thread_rows;
   Index const filters =
       Index{w.rows.taps} * tile.thread_filters / vector_of_run(tile.thread_filters, size_of(sum));
   double const slots_of_column = number(w.rows.taps * sums) * slots_of_product + 2.0 * number(places) +
                                  number(filters) + (known ? 6.0 : 4.0 * w.rows.taps);
-  Index const lanes = Index{1} << planes.log2_lanes;
-  Index const channels_of_line = planes.channels_last ? recipe.channels : 1;
-  Index const width = Index{std::clamp(w.columns.size, 1, planes.columns)} * channels_of_line;
-  Index const lines = Index{recipe.images} * planes.loaded_rows.divisor * recipe.channels / channels_of_line;
-  double const scattered = w.columns.image_stride == 1 || planes.channels_last ? 1 : 4;
-  double const loads = scattered * number(parts(width, lanes) * parts(lines, threads / lanes)) +
-                       number(parts(weight_values(sliding, recipe), threads));
+  Index rounds = 1;
+  double loads = 0;
+  if (planes != nullptr) {
+    rounds = std::max<Index>(1, parts(w.inputs, recipe.channels));
+    Index const lanes = Index{1} << planes->log2_lanes;
+    Index const channels_of_line = planes->channels_last ? recipe.channels : 1;
+    Index const width = Index{std::clamp(w.columns.size, 1, planes->columns)} * channels_of_line;
+    Index const lines =
+        Index{recipe.images} * planes->loaded_rows.divisor * recipe.channels / channels_of_line;
+    double const scattered = w.columns.image_stride == 1 || planes->channels_last ? 1 : 4;
+    loads = scattered * number(parts(width, lanes) * parts(lines, threads / lanes)) +
+            number(parts(weight_values(sliding, recipe), threads));
+  }
   double const slots = number(columns) * slots_of_column + number(rounds) * loads * slots_of_load +
                        number(sums) * slots_of_result + slots_of_block;
   double const warp = std::max(slots / 4 / share_of_issue, number(columns * (places + 2 * filters)));
@@ -144,60 +150,76 @@ BlockCost block_cost(SlidingForm const& sliding, DirectTiledRecipe const& recipe
           slots * dependent + number(rounds) * clocks_of_round + clocks_of_block};
 }
 
-// Predicted clocks of a launch.
-double clocks_of(std::vector<SlidingForm> const& forms, DirectTiledRecipe const& recipe, Index resident,
-                 Gpu const& gpu) {
-  Index all = 0;
+// Sums over the forms of a launch: its blocks, their clocks, and memory traffic; interleaved phases read the
+// image from memory once.
+struct LaunchCost {
+  Index blocks = 0, image = 0;
   BlockCost sum{};
-  for (SlidingForm const& sliding : forms) {
-    SlidingGrid const grid = tile_grid(sliding, recipe);
-    Index const blocks = grid.x * grid.y * grid.z;
-    BlockCost const each = block_cost(sliding, recipe, gpu);
-    all += blocks;
-    sum.issue += number(blocks) * each.issue;
-    sum.alone += number(blocks) * each.alone;
-  }
-  if (all == 0) return 0;
-  Index const blocks = parts(all, gpu.multiprocessors);
-  return std::max(number(blocks) * sum.issue, number(parts(blocks, resident)) * sum.alone) / number(all);
-}
-
-// Memory traffic of a launch; interleaved phases read the image from memory once.
-double bytes_of(std::vector<SlidingForm> const& forms, DirectTiledRecipe const& recipe) {
   double results = 0;
-  Index image = 0;
-  for (SlidingForm const& sliding : forms) {
+
+  // Without planes: lower bounds.
+  void add(SlidingForm const& sliding, DirectTiledRecipe const& recipe, PlaneSchedule const* planes,
+           Gpu const& gpu) {
     SlidingArguments const& w = sliding.window;
     SlidingGrid const grid = tile_grid(sliding, recipe);
-    PlaneSchedule const planes = smallest_planes(sliding, recipe);
+    Index const of_form = grid.x * grid.y * grid.z;
+    BlockCost const each = block_cost(sliding, recipe, planes, gpu);
+    blocks += of_form;
+    sum.issue += number(of_form) * each.issue;
+    sum.alone += number(of_form) * each.alone;
+    if (planes == nullptr) return;
     image =
-        std::max(image, grid.x * grid.z * recipe.images * w.inputs * std::min(w.rows.size, planes.rows) *
-                            std::min(w.columns.size, planes.columns) * size_of(sliding.form.image().type));
+        std::max(image, grid.x * grid.z * recipe.images * w.inputs * std::min(w.rows.size, planes->rows) *
+                            std::min(w.columns.size, planes->columns) * size_of(sliding.form.image().type));
     results += static_cast<double>(sliding.result_bytes() * (1 + sliding.form.operands.size()));
   }
-  return number(image) + results;
+  double clocks(Index resident, Gpu const& gpu) const {
+    if (blocks == 0) return 0;
+    Index const of_multiprocessor = parts(blocks, gpu.multiprocessors);
+    return std::max(number(of_multiprocessor) * sum.issue,
+                    number(parts(of_multiprocessor, resident)) * sum.alone) /
+           number(blocks);
+  }
+  double bytes() const { return number(image) + results; }
+};
+
+constexpr double launch_seconds = 3e-6;
+
+// A lower bound of the seconds of a tile with any number of channels at a time.
+double least_seconds(SlidingLaunches const& launches, DirectTiledRecipe const& recipe, Gpu const& gpu) {
+  constexpr Index most_resident = 32;
+  double seconds = 0;
+  for (auto const& forms : launches) {
+    LaunchCost least;
+    for (SlidingForm const& sliding : forms) least.add(sliding, recipe, nullptr, gpu);
+    seconds += launch_seconds + least.clocks(most_resident, gpu) / gpu.clock_hertz;
+  }
+  return seconds;
 }
 
 // With `exact`, uses the actual pitches of the launches instead of the smallest ones.
 Cost cost_of(SlidingLaunches const& launches, DirectTiledRecipe const& recipe, Gpu const& gpu, bool exact) {
-  constexpr double launch_seconds = 3e-6, share_of_memory = 0.75;
+  constexpr double share_of_memory = 0.75;
   Cost cost;
   DirectTile const& tile = recipe.tile;
   Index const value_bytes = size_of(launches.front().front().form.sum), threads = tile_threads(recipe);
-  for (auto const& forms : launches)
-    for (SlidingForm const& sliding : forms) {
-      PlaneSchedule const planes = exact ? planes_of(sliding, recipe) : smallest_planes(sliding, recipe);
-      cost.shared_bytes = std::max(cost.shared_bytes, shared_values(sliding, recipe, planes) * value_bytes);
+  std::vector<LaunchCost> of_launch(launches.size());
+  for (std::size_t i = 0; i < launches.size(); ++i)
+    for (SlidingForm const& sliding : launches[i]) {
+      PlaneSchedule const smallest = smallest_planes(sliding, recipe);
+      Index const values = shared_values(sliding, recipe, exact ? planes_of(sliding, recipe) : smallest);
+      cost.shared_bytes = std::max(cost.shared_bytes, values * value_bytes);
+      of_launch[i].add(sliding, recipe, &smallest, gpu);
     }
   Index const registers = std::min<Index>(
       128, 48 + (tile.thread_rows * (tile.thread_filters + 4) + tile.thread_filters) * value_bytes / 4);
   Index const resident =
       std::max<Index>(1, std::min({Index{gpu.shared_bytes_per_multiprocessor} / (cost.shared_bytes + 1024),
                                    65536 / (registers * threads), 2048 / threads}));
-  for (auto const& forms : launches)
+  for (LaunchCost const& launch : of_launch)
     cost.seconds +=
-        launch_seconds + std::max(clocks_of(forms, recipe, resident, gpu) / gpu.clock_hertz,
-                                  bytes_of(forms, recipe) / (share_of_memory * gpu.memory_bytes_per_second));
+        launch_seconds + std::max(launch.clocks(resident, gpu) / gpu.clock_hertz,
+                                  launch.bytes() / (share_of_memory * gpu.memory_bytes_per_second));
   return cost;
 }
 
@@ -273,6 +295,7 @@ class Search {
  private:
   void consider_channels(DirectTiledRecipe recipe) {
     Index const maximum = gpu_.shared_bytes_per_block;
+    if (found() && least_seconds(launches_, recipe, gpu_) >= seconds_) return;
     for (Index channels = std::min<Index>(inputs_, 32); channels > 0;
          channels = channels > 1 ? parts(channels, 2) : 0) {
       recipe.channels = narrowed(channels);

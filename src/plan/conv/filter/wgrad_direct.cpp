@@ -74,14 +74,21 @@ PlaneSchedule gradient_planes(WgradDirectForm const& gradient, WgradDirectRecipe
   return planes;
 }
 
-Index gradient_at(SlidingArguments const& w, WgradDirectRecipe const& recipe) {
+// The planes of both tensors in shared memory.
+struct BothPlanes {
+  PlaneSchedule x, dy;
+  BothPlanes(WgradDirectForm const& gradient, WgradDirectRecipe const& recipe)
+      : x(image_planes(gradient.parameters.window, recipe)), dy(gradient_planes(gradient, recipe)) {}
+};
+
+Index gradient_at(PlaneSchedule const& image, WgradDirectRecipe const& recipe) {
   constexpr Index run = 4, last_run = 4;  // filling the preceding planes may write past their end
-  return parts_of(Index{recipe.images} * image_planes(w, recipe).image_pitch + last_run, run) * run;
+  return parts_of(Index{recipe.images} * image.image_pitch + last_run, run) * run;
 }
-Index shared_values(WgradDirectForm const& gradient, WgradDirectRecipe const& recipe) {
+Index shared_values(WgradDirectForm const& gradient, WgradDirectRecipe const& recipe,
+                    BothPlanes const& both) {
   SlidingArguments const& w = gradient.parameters.window;
-  Index const planes =
-      gradient_at(w, recipe) + Index{recipe.images} * gradient_planes(gradient, recipe).image_pitch;
+  Index const planes = gradient_at(both.x, recipe) + Index{recipe.images} * both.dy.image_pitch;
   Index const slots = slots_of(w, recipe), threads = threads_of(recipe);
   Index const sums = threads / slots * slots * recipe.thread_filters * recipe.columns.taps + threads;
   return std::max(planes, sums);
@@ -89,7 +96,8 @@ Index shared_values(WgradDirectForm const& gradient, WgradDirectRecipe const& re
 
 // Predicted seconds of the main kernel. Slots are instructions of a thread; a multiprocessor issues four warp
 // instructions per clock.
-double seconds_of(WgradDirectForm const& gradient, WgradDirectRecipe const& recipe, Gpu const& gpu) {
+double seconds_of(WgradDirectForm const& gradient, WgradDirectRecipe const& recipe, BothPlanes const& both,
+                  Gpu const& gpu) {
   constexpr double share_of_issue = 0.4, dependent = 3, share_of_memory = 0.75;
   constexpr double slots_of_load = 30, slots_of_line = 20, clocks_of_pass = 2000, clocks_of_block = 2500;
   SlidingArguments const& w = gradient.parameters.window;
@@ -114,7 +122,7 @@ double seconds_of(WgradDirectForm const& gradient, WgradDirectRecipe const& reci
         parts_of(columns * channels, lanes) *
         parts_of(recipe.images * loaded_rows * planes.channels.divisor / channels, threads / lanes));
   };
-  PlaneSchedule const x = image_planes(w, recipe), dy = gradient_planes(gradient, recipe);
+  PlaneSchedule const &x = both.x, &dy = both.dy;
   bool const together = w.columns.image_stride == 1 || x.channels_last;
   double const pass = number(parts_of(rows, parts)) * line +
                       (together ? 1 : 4) * slots_of_load *
@@ -125,7 +133,7 @@ double seconds_of(WgradDirectForm const& gradient, WgradDirectRecipe const& reci
                        number(parts) * recipe.filters * w.inputs * number(taps_of(w)) / number(threads) * 4;
   Index const filter_blocks = parts_of(w.outputs, recipe.filters);
   Index const blocks = parts_of(recipe.blocks * filter_blocks * gradient.form.groups, gpu.multiprocessors);
-  Index const bytes = shared_values(gradient, recipe) * size_of(sum) + 1024;
+  Index const bytes = shared_values(gradient, recipe, both) * size_of(sum) + 1024;
   Index const resident =
       std::max<Index>(1, std::min(Index{gpu.shared_bytes_per_multiprocessor} / bytes, 512 / threads));
   double const alone = slots * dependent + number(passes) * clocks_of_pass + clocks_of_block;
@@ -164,9 +172,9 @@ WgradTileSchedule wgrad_direct_schedule(WgradDirectForm const& gradient, WgradDi
   Index const threads = threads_of(recipe), slots = slots_of(w, recipe);
   WgradTileSchedule schedule;
   schedule.groups = gradient.form.groups;
-  schedule.image = image_planes(w, recipe);
-  schedule.gradient = gradient_planes(gradient, recipe);
-  schedule.gradient_at = narrowed(gradient_at(w, recipe));
+  BothPlanes const planes(gradient, recipe);
+  schedule.image = planes.x, schedule.gradient = planes.dy;
+  schedule.gradient_at = narrowed(gradient_at(planes.x, recipe));
   schedule.images = recipe.images;
   schedule.rows = recipe.rows;
   schedule.passes = narrowed(passes_of(w, recipe));
@@ -311,19 +319,20 @@ class RecipeSearch {
     for (Index several = down == 1 ? std::min<Index>(images, 16) : 1; several > 0; several /= 2) {
       now.images = narrowed(several);
       Index const others = groups() * parts_of(window_.outputs, now.filters);
+      BothPlanes const planes(gradient_, now);
       for (Index resident : {1, 2, 4}) {
         now.blocks = narrowed(std::clamp<Index>(gpu_.multiprocessors * resident / others, 1,
                                                 std::max<Index>(1, passes_of(window_, now))));
-        consider(now);
+        consider(now, planes);
       }
     }
   }
-  void consider(WgradDirectRecipe const& now) {
-    Index const bytes = shared_values(gradient_, now) * size_of(gradient_.form.sum);
+  void consider(WgradDirectRecipe const& now, BothPlanes const& planes) {
+    Index const bytes = shared_values(gradient_, now, planes) * size_of(gradient_.form.sum);
     if (bytes > gpu_.shared_bytes_per_block) return;
     constexpr double launches_seconds = 6e-6, sum_seconds = 3e-7;  // per four loads of the summing kernel
-    double const seconds =
-        launches_seconds + seconds_of(gradient_, now, gpu_) + sum_seconds * number(parts_of(now.blocks, 64));
+    double const seconds = launches_seconds + seconds_of(gradient_, now, planes, gpu_) +
+                           sum_seconds * number(parts_of(now.blocks, 64));
     if (best_.shared_bytes > 0 && seconds >= seconds_) return;
     seconds_ = seconds;
     best_ = now;
