@@ -96,8 +96,9 @@ TEST(GroupWindows, RefusalsHoldTheNumbers) {
   };
   expect(problem(forward, {8, 16, 4}, 1, 8, 8), "groups of 8 summed channels and 16 of the result");
   expect(problem(forward, {16, 12, 4}, 1, 8, 8), "multiples of 16 and of 8");
-  expect(problem(forward, {16, 64, 4}, 1, 8, 8),
-         "4 groups of 64 channels of the result in a block; at most 128");
+  expect(
+      problem(forward, {16, 64, 4}, 1, 8, 8),
+      "64 channels of the result per group: the 4 groups in 64 channels of the image have 256 columns of products; at most 128");
   expect(problem(data, {16, 16, 4}, 1, 8, 8, 2), "a data gradient with a stride of 2; supported: 1");
   expect(problem(forward, {16, 16, 4}, 1, 8, 8, 3), "a stride of 3; supported: 1 and 2");
   expect(problem(forward, {16, 16, 4}, 1, 8, 8, 1, DataType::f32), "not f32 and f32");

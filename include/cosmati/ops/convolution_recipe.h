@@ -178,9 +178,6 @@ struct WgradTapsRecipe {
   friend bool operator==(WgradTapsRecipe const&, WgradTapsRecipe const&) = default;
 };
 
-// The recipe of algorithms that run other plans. image_slices: one after another, each on `images`
-// images. With images = 0, depth_taps: one after another, one per tap along the depth; channels_last: a
-// single one; image_products: a product for each image.
 // Convolutions with groups by wgmma (cosmati/conv/grouped/group_windows.h): blocks of 64 channels of the
 // image share the steps of the images.
 struct GroupWindowsRecipe {
@@ -189,6 +186,9 @@ struct GroupWindowsRecipe {
   friend bool operator==(GroupWindowsRecipe const&, GroupWindowsRecipe const&) = default;
 };
 
+// The recipe of algorithms that run other plans. image_slices: one after another, each on `images`
+// images. With images = 0, depth_taps: one after another, one per tap along the depth; channels_last: a
+// single one; image_products: a product for each image.
 struct SlicesRecipe {
   Index images = 0;
   std::optional<double> max_error;  // limit for the plans of the slices

@@ -187,7 +187,7 @@ constexpr double launch_seconds = 3e-6;
 
 // A lower bound of the seconds of a tile with any number of channels at a time.
 double least_seconds(SlidingLaunches const& launches, DirectTiledRecipe const& recipe, Gpu const& gpu) {
-  constexpr Index most_resident = 32;
+  constexpr Index most_resident = 64;
   double seconds = 0;
   for (auto const& forms : launches) {
     LaunchCost least;

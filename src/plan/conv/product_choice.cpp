@@ -168,11 +168,11 @@ class Search {
       return access.width == 1 || access.width * size_of(type) < 8;
     };
     bool const single = is_short(product.a, front.a.type) || is_short(product.b, front.b.type);
-    product.policy.full_tiles = has_full_tiles(product.policy);
-    if (!product.policy.full_tiles)
-      product.policy.blocks = std::max(1, product.policy.blocks - (single ? 2 : 1));
     recipe.stepwise = base_.algorithm == ConvolutionAlgorithm::implicit_gemm &&
                       steps_by_taps(problem_, front, product.policy.block_k);
+    product.policy.full_tiles = has_full_tiles(product.policy, recipe.stepwise);
+    if (!product.policy.full_tiles)
+      product.policy.blocks = std::max(1, product.policy.blocks - (single ? 2 : 1));
     std::string sentence = policy_violation(product.policy, front.a.type, front.b.type, front.sum);
     int const shared = shared_storage_bytes(product, gemm_view(front));
     if (sentence.empty() && shared > device_.gpu.shared_bytes_per_block)
@@ -184,12 +184,14 @@ class Search {
       if (splits == 1 || (!in_order && may_split(product.policy, splits))) try_splits(recipe, splits);
   }
 
-  // Whether no thread has to find out what exists: matrices of complete tiles, in vectors.
-  bool has_full_tiles(GemmPolicy const& policy) const {
+  // Whether every element that a tile reads or writes exists: no window reaches beyond the image, all extents
+  // are multiples of the tile, and steps by taps need no padding.
+  bool has_full_tiles(GemmPolicy const& policy, bool by_taps) const {
     return !emulated() && std::all_of(forms_.begin(), forms_.end(), [&](ConvolutionForm const& form) {
       return !form.a.windowed && !form.b.windowed && form.a.access.width > 1 && form.b.access.width > 1 &&
              form.rows() % policy.block_m == 0 && form.columns() % policy.block_n == 0 &&
-             form.depth() % policy.block_k == 0;
+             form.depth() % policy.block_k == 0 &&
+             (!by_taps || padded_depth(form, policy.block_k) == form.depth());
     });
   }
 

@@ -45,8 +45,9 @@ std::string MatrixReader::mistake_of_descriptor() const {
   if (descriptor_.base_offset != 0)
     return fmt::format("has base offset {}; the emulator supports only 0", descriptor_.base_offset);
   if (descriptor_.swizzle == Swizzle::none) return {};
-  // Measured on an H100: products may start at any line, and groups of 8 lines may be any number of lines
-  // apart, because the swizzle permutes by bits of the address.
+  // Measured, on an H100 if lines are values of k, on an H200 if they are rows or columns: products may start
+  // at any line, and groups of 8 lines may be any number of lines apart, because the swizzle permutes by bits
+  // of the address.
   if (descriptor_.strides.stride % span != 0)
     return fmt::format("has a stride of {} bytes, not a multiple of a line's {}", descriptor_.strides.stride,
                        span);

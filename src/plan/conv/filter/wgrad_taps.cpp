@@ -195,11 +195,12 @@ class ShapeSearch {
                (share_of_sums * gpu.memory_bytes_per_second);
   }
 
-  // The share of the sums that do not mix groups; those of 16 filters are stored or not stored together.
+  // About the share of the sums that is stored: for 16 filters, the channels of their groups, 8 or more.
   double stored_share() const {
     if (problem_.groups == 1) return 1;
-    Index const filters = std::max<Index>(16, problem_.w.extent(0) / problem_.groups);
-    return std::min(1.0, static_cast<double>(filters) / wgrad_taps_channels);
+    Index const groups = parts_of(16, problem_.w.extent(0) / problem_.groups);
+    auto const channels = static_cast<double>(std::max<Index>(8, groups * problem_.w.extent(1)));
+    return std::min(1.0, channels / static_cast<double>(channel_tiles(problem_) * wgrad_taps_channels));
   }
 
   Problem const& problem_;

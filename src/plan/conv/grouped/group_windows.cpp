@@ -56,6 +56,10 @@ std::string violation(Problem const& p, Device const& device, PlanOptions const&
     if (is_data(p) && p.stride[i] != 1)
       return fmt::format("a data gradient with a stride of {}; supported: 1", p.stride[i]);
     if (p.stride[i] > 2) return fmt::format("a stride of {}; supported: 1 and 2", p.stride[i]);
+    if (p.dilation[i] > 16) return fmt::format("a dilation of {}; supported: at most 16", p.dilation[i]);
+    if (p.w.extent(2 + i) > max_box)
+      return fmt::format("filters of {}x{} taps; TMA copies at most {} along an axis", p.w.extent(2),
+                         p.w.extent(3), max_box);
   }
   if (p.stride[1] > image_of(p).extent(3)) return "the image has one column, and the stride is 2";
   if (std::string sentence = line_boxes_violation(is_data(p) ? "dy" : "x", image_of(p)); !sentence.empty())
@@ -91,8 +95,10 @@ class ShapeSearch {
 
   Offer<Problem> best() {
     if (base_.groups() * base_.columns_of_product() > max_product_columns)
-      return refused(fmt::format("{} groups of {} channels of the result in a block; at most {} channels",
-                                 base_.groups(), base_.columns_of_product(), max_product_columns));
+      return refused(fmt::format(
+          "{} channels of the result per group: the {} groups in 64 channels of the image have {} columns of "
+          "products; at most {}",
+          base_.outputs, base_.groups(), base_.groups() * base_.columns_of_product(), max_product_columns));
     if (device_.backend == Backend::emulator) {
       for (GroupWindowsShape const& shape : emulated_group_windows_shapes)
         if (shape.rows == base_.rows && shape.columns == base_.columns && shape.inputs == base_.inputs &&
@@ -133,8 +139,8 @@ class ShapeSearch {
     int const registers = 72 + shape.groups() * shape.columns_of_product() / 2;
     bool const is_emulated = device_.backend == Backend::emulator;
     if (!is_emulated)
-      shape.blocks = resident_blocks(device_.gpu, shape.threads(), registers, shape.shared_bytes());
-    if (shape.blocks < 1) return;
+      shape.blocks =
+          std::max(1, resident_blocks(device_.gpu, shape.threads(), registers, shape.shared_bytes()));
     Steps const steps(problem_, shape);
     Index const resident = Index{shape.blocks} * (is_emulated ? 2 : device_.gpu.multiprocessors);
     Index const shares = std::clamp<Index>(resident / steps.parts, 1, steps.all());
