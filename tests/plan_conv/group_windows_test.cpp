@@ -53,6 +53,14 @@ TEST(GroupWindows, EveryShapeMatchesTheReference) {
   for (ConvolutionProblem const& p : problems()) expect_right(p, kernel);
 }
 
+// 64 summed channels, and a stride of the rows alone.
+TEST(GroupWindows, AStrideOfRows) {
+  auto p = problem(forward, {64, 32, 2}, 2, 15, 8);
+  p.stride[0] = 2;
+  p.y = describe(DataType::f16, image_layout(TensorFormat::nhwc, 2, 64, 8, 8));
+  expect_right(p, kernel);
+}
+
 TEST(GroupWindows, Epilogues) {
   for (ConvolutionProblem p : {problems()[0], problems()[4]}) {
     p.epilogue.expression =

@@ -21,8 +21,11 @@ struct GroupWindowsTraits {
 };
 
 // The shapes of the emulator's catalogue, for f16.
-inline constexpr std::array<GroupWindowsShape, 5> emulated_group_windows_shapes{{
+inline constexpr std::array<GroupWindowsShape, 8> emulated_group_windows_shapes{{
     {{3, 1, 1}, {3, 1, 1}, 16, 16, 1, 1, 2, 2, 2, 1},
+    {{3, 1, 1}, {3, 1, 1}, 32, 32, 1, 1, 1, 2, 1, 1},
+    {{3, 1, 1}, {3, 1, 1}, 16, 16, 1, 1, 1, 2, 1, 1, true},
+    {{3, 2, 1}, {3, 1, 1}, 64, 32, 1, 1, 1, 2, 1, 1},
     {{3, 1, 1}, {3, 1, 1}, 32, 32, 2, 1, 1, 2, 2, 1, true},
     {{3, 2, 1}, {3, 2, 1}, 16, 24, 1, 2, 1, 2, 1, 1},
     {{2, 1, 2}, {3, 1, 1}, 48, 8, 1, 1, 1, 3, 2, 1},
