@@ -88,10 +88,6 @@ Index threads_of(Problem const& p, DepthwiseRowsRecipe const& recipe) {
          parts_of(extents.groups, recipe.groups_of_part);
 }
 
-ConvolutionForm form_of(Problem const& problem) {
-  return with_all_channels(is_data(problem) ? whole_gradient_form(problem) : forms_of(problem).front());
-}
-
 DepthwiseRowsArguments arguments_of(Problem const& p, ConvolutionForm const& form,
                                     DepthwiseRowsShape const& shape) {
   TensorDescription const &image = image_of(p), &result = result_of(p);
@@ -314,7 +310,7 @@ Offer<Problem> depthwise_rows(Problem const& problem, Device const& device, Plan
   offer.refusal = violation(problem, device, options);
   if (!offer.refusal.empty()) return offer;
   if (problem.direction == ConvolutionDirection::filter) return depthwise_rows_filter(problem, device);
-  ConvolutionForm const form = form_of(problem);
+  ConvolutionForm const form = all_channels_form(problem);
   offer.refusal = extent_violation({form});
   if (!offer.refusal.empty()) return offer;
   bool const emulated = device.backend == Backend::emulator;
@@ -356,7 +352,7 @@ program::Program depthwise_rows_program(Plan<Problem> const& plan) {
   Problem const& problem = plan.problem;
   DepthwiseRowsRecipe const& recipe = std::get<DepthwiseRowsRecipe>(plan.recipe.own);
   ConvolutionProgram made(plan);
-  ConvolutionForm const form = made.in_kernel(form_of(problem));
+  ConvolutionForm const form = made.in_kernel(all_channels_form(problem));
   KernelTypes types = as_f32(made.types_of(form));
   if (!made.is_emulated())
     types.destination = fmt::format("OffsetDestination<{}, {}>", name_of(form.d.type), recipe.store_width);

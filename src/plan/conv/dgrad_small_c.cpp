@@ -290,12 +290,7 @@ DgradSmallCForm dgrad_small_c_form(Problem const& p, DgradSmallCShape const& sha
   window.left = shape.columns.lowest() + to_int(p.pad_begin[1] / p.stride[1]);
   window.height = to_int(p.x.extent(2));
   window.width = to_int(p.x.extent(3));
-  auto const number = [&](char letter) {
-    return to_int(find_digit(letter, form.image_outer(), form.image().arguments.outer).number);
-  };
-  window.number_image = number('n');
-  window.number_row = number('p');
-  window.number_column = number('q');
+  set_pixel_numbers(window, form);
   window.swapped = form.swapped;
   auto const tiles = [](Index extent, Index step, Index of) {
     return Divisor(std::max<Index>(1, parts(parts(extent, step), of)));

@@ -206,10 +206,7 @@ CellArguments arguments_of(Problem const& p, CellPlan const& plan, ConvolutionFo
   window.filter_row = stride_of(p.w, 2), window.filter_column = stride_of(p.w, 3);
   window.image_rows = to_int(p.y.extent(2)), window.image_columns = to_int(p.y.extent(3));
   window.height = to_int(p.x.extent(2)), window.width = to_int(p.x.extent(3));
-  auto const number = [&](char letter) {
-    return to_int(find_digit(letter, form.image_outer(), form.image().arguments.outer).number);
-  };
-  window.number_image = number('n'), window.number_row = number('p'), window.number_column = number('q');
+  set_pixel_numbers(window, form);
   window.swapped = form.swapped;
   Tiles const tiles = tiles_of(p, plan.shape);
   window.tiles_down = Divisor(tiles.down), window.tiles_across = Divisor(tiles.across);

@@ -451,6 +451,11 @@ ConvolutionForm with_all_channels(ConvolutionForm form) {
   return form;
 }
 
+ConvolutionForm all_channels_form(ConvolutionProblem const& problem) {
+  return with_all_channels(problem.direction == ConvolutionDirection::data ? whole_gradient_form(problem)
+                                                                           : forms_of(problem).front());
+}
+
 ConvolutionForm stepwise(ConvolutionForm form, int block_k) {
   Index const padded = (form.k[2].extent + block_k - 1) / block_k * block_k;
   form.k[2].extent = padded;

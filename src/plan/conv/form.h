@@ -94,6 +94,9 @@ ConvolutionForm exchanged(ConvolutionForm form);
 // Combines all groups into one with all channels of the result; a and b are unchanged.
 ConvolutionForm with_all_channels(ConvolutionForm form);
 
+// That of a forward convolution, or of a data gradient over all pixels of dx.
+ConvolutionForm all_channels_form(ConvolutionProblem const& problem);
+
 // Pads the last digit of k so that each step of `block_k` has constant values of the other digits.
 ConvolutionForm stepwise(ConvolutionForm form, int block_k);
 

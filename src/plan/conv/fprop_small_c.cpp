@@ -186,10 +186,7 @@ FpropSmallCArguments arguments_of(Problem const& p, FpropSmallCPlan const& plan,
   FpropSmallCArguments window = small_c_window(p, plan.shape);
   window.filter_output = stride_of(p.w, 0), window.filter_input = stride_of(p.w, 1);
   window.filter_row = stride_of(p.w, 2), window.filter_column = stride_of(p.w, 3);
-  auto const number = [&](char letter) {
-    return to_int(find_digit(letter, form.image_outer(), form.image().arguments.outer).number);
-  };
-  window.number_image = number('n'), window.number_row = number('p'), window.number_column = number('q');
+  set_pixel_numbers(window, form);
   return window;
 }
 

@@ -63,6 +63,15 @@ struct FoundDigit {
   Index number = 0;
 };
 FoundDigit find_digit(char letter, ProductIndex const& index, IndexStrides const& steps);
+
+// Sets the increments of the pixel's index, m or n, per image, row and column.
+template <class Window>
+void set_pixel_numbers(Window& window, ConvolutionForm const& form) {
+  auto const number = [&](char letter) {
+    return static_cast<int>(find_digit(letter, form.image_outer(), form.image().arguments.outer).number);
+  };
+  window.number_image = number('n'), window.number_row = number('p'), window.number_column = number('q');
+}
 // `output` and `tap` of the image, `weight` of the filter; their `step` is along the axis.
 WindowAxis window_axis(FoundDigit const& output, FoundDigit const& tap, FoundDigit const& weight,
                        int IndexStride::*step, int origin, int size);

@@ -27,6 +27,7 @@ Index parts_of(Index extent, Index of) { return (extent + of - 1) / of; }
 // The tiles of 64 channels for 64 filters: those of all their groups.
 Index channel_tiles(Problem const& p) {
   Index const filters = p.w.extent(0) / p.groups, channels = p.w.extent(1);  // per group
+  if (p.groups == 1) return parts_of(channels, wgrad_taps_channels);
   Index most = 0;
   for (Index filter = 0; filter < p.w.extent(0); filter += wgrad_taps_channels) {
     Index const last = std::min(filter + wgrad_taps_channels, p.w.extent(0)) - 1;
@@ -34,6 +35,14 @@ Index channel_tiles(Problem const& p) {
         most, (last / filters + 1) * channels - WgradTapsTiles::first_channel(filter / filters * channels));
   }
   return parts_of(most, wgrad_taps_channels);
+}
+
+// About the share of the sums that is stored: for 16 filters, the channels of their groups, 8 or more.
+double stored_share(Problem const& p) {
+  if (p.groups == 1) return 1;
+  Index const groups = parts_of(16, p.w.extent(0) / p.groups);
+  auto const channels = static_cast<double>(std::max<Index>(8, groups * p.w.extent(1)));
+  return std::min(1.0, channels / static_cast<double>(channel_tiles(p) * wgrad_taps_channels));
 }
 
 std::string violation(Problem const& p, Device const& device, PlanOptions const& options) {
@@ -73,7 +82,11 @@ std::string violation(Problem const& p, Device const& device, PlanOptions const&
 class ShapeSearch {
  public:
   ShapeSearch(Problem const& problem, Device const& device, PlanOptions const& options)
-      : problem_(problem), device_(device), options_(options), form_(forms_of(problem).front()) {
+      : problem_(problem),
+        device_(device),
+        options_(options),
+        form_(forms_of(problem).front()),
+        stored_share_(stored_share(problem)) {
     auto const axis = [&](int i) {
       Index const taps = problem.w.extent(2 + i);
       Index const groups = parts_of(taps, max_taps);
@@ -127,17 +140,17 @@ class ShapeSearch {
       return best_.refuse(
           fmt::format("{} rows of outputs, {} at a time, leave a single one, but two are multiplied together",
                       problem_.y.extent(2), shape.down));
-    Index const tiles = wgrad_taps_tiles(wgrad_taps_parameters(problem_, shape, 1));
-    Index const multiprocessors = device_.gpu.multiprocessors;
+    WgradTapsParameters launch = wgrad_taps_parameters(problem_, shape, 1);
+    Index const tiles = wgrad_taps_tiles(launch), multiprocessors = device_.gpu.multiprocessors;
     for (Index waves = 1; waves <= 8; ++waves)
-      try_parts(shape, std::max<Index>(1, waves * multiprocessors / tiles));
+      try_parts(launch, shape, std::max<Index>(1, waves * multiprocessors / tiles));
   }
 
-  void try_parts(WgradTapsShape const& shape, Index parts) {
-    Index const steps = wgrad_taps_parameters(problem_, shape, 1).steps;
+  // Sets the parts of `launch`.
+  void try_parts(WgradTapsParameters& launch, WgradTapsShape const& shape, Index parts) {
     if (device_.backend == Backend::emulator) parts = 3;
-    parts = std::clamp<Index>(parts, 1, steps);
-    WgradTapsParameters const launch = wgrad_taps_parameters(problem_, shape, static_cast<int>(parts));
+    parts = std::clamp<Index>(parts, 1, launch.steps);
+    launch.parts = static_cast<int>(parts);
     auto const workspace = static_cast<std::size_t>(wgrad_taps_sums(launch, shape) * parts) * sizeof(float);
     if (workspace > options_.max_workspace)
       return best_.refuse(
@@ -191,22 +204,14 @@ class ShapeSearch {
     double const compute = clocks / gpu.clock_hertz,
                  read = bytes / (share_of_memory * gpu.memory_bytes_per_second);
     return launches_seconds + slower * (std::max(compute, read) + 0.1 * std::min(compute, read)) +
-           stored_share() * static_cast<double>(partial_bytes) /
-               (share_of_sums * gpu.memory_bytes_per_second);
-  }
-
-  // About the share of the sums that is stored: for 16 filters, the channels of their groups, 8 or more.
-  double stored_share() const {
-    if (problem_.groups == 1) return 1;
-    Index const groups = parts_of(16, problem_.w.extent(0) / problem_.groups);
-    auto const channels = static_cast<double>(std::max<Index>(8, groups * problem_.w.extent(1)));
-    return std::min(1.0, channels / static_cast<double>(channel_tiles(problem_) * wgrad_taps_channels));
+           stored_share_ * static_cast<double>(partial_bytes) / (share_of_sums * gpu.memory_bytes_per_second);
   }
 
   Problem const& problem_;
   Device const& device_;
   PlanOptions const& options_;
   ConvolutionForm form_;
+  double stored_share_;
   WgradTapsShape axes_;
   BestOffer<Problem> best_;
 };

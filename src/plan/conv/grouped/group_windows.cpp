@@ -29,29 +29,17 @@ Index parts_of(Index extent, Index of) { return (extent + of - 1) / of; }
 int to_int(Index value) { return static_cast<int>(value); }
 
 bool is_data(Problem const& p) { return p.direction == ConvolutionDirection::data; }
-TensorDescription const& image_of(Problem const& p) { return is_data(p) ? p.y : p.x; }
-TensorDescription const& result_of(Problem const& p) { return is_data(p) ? p.x : p.y; }
-
-GroupedAxis axis_of(Problem const& p, int i) {
-  return {to_int(p.w.extent(2 + i)), is_data(p) ? 1 : to_int(p.stride[i]), to_int(p.dilation[i])};
-}
-// The position in the image of tap 0 for output 0.
-int origin_of(Problem const& p, int i) {
-  if (!is_data(p)) return -to_int(p.pad_begin[i]);
-  return to_int(p.pad_begin[i] - (p.w.extent(2 + i) - 1) * p.dilation[i]);
-}
 
 std::string violation(Problem const& p, Device const& device, PlanOptions const& options) {
   if (!options.policy.empty()) return "has no policies; --policy " + options.policy.text + " was requested";
   if (p.direction == ConvolutionDirection::filter) return "does not compute filter gradients";
   if (std::string sentence = wgmma_device_violation(device.gpu); !sentence.empty()) return sentence;
   if (std::string sentence = grouped_violation(p, device); !sentence.empty()) return sentence;
-  Index const filters = p.w.extent(0) / p.groups, channels = p.w.extent(1);
-  Index const inputs = is_data(p) ? filters : channels, outputs = is_data(p) ? channels : filters;
-  if (inputs % 16 != 0 || outputs % 8 != 0)
+  GroupedRoles const roles = grouped_roles(p);
+  if (roles.inputs % 16 != 0 || roles.outputs % 8 != 0)
     return fmt::format(
-        "groups of {} summed channels and {} of the result; supported: multiples of 16 and of 8", inputs,
-        outputs);
+        "groups of {} summed channels and {} of the result; supported: multiples of 16 and of 8",
+        roles.inputs, roles.outputs);
   for (int i : {0, 1}) {
     if (is_data(p) && p.stride[i] != 1)
       return fmt::format("a data gradient with a stride of {}; supported: 1", p.stride[i]);
@@ -61,44 +49,41 @@ std::string violation(Problem const& p, Device const& device, PlanOptions const&
       return fmt::format("filters of {}x{} taps; TMA copies at most {} along an axis", p.w.extent(2),
                          p.w.extent(3), max_box);
   }
-  if (p.stride[1] > image_of(p).extent(3)) return "the image has one column, and the stride is 2";
-  if (std::string sentence = line_boxes_violation(is_data(p) ? "dy" : "x", image_of(p)); !sentence.empty())
+  if (p.stride[1] > roles.image.extent(3)) return "the image has one column, and the stride is 2";
+  if (std::string sentence = line_boxes_violation(is_data(p) ? "dy" : "x", roles.image); !sentence.empty())
     return sentence;
   return line_boxes_violation("w", p.w);
 }
 
-ConvolutionForm form_of(Problem const& p) {
-  return with_all_channels(is_data(p) ? whole_gradient_form(p) : forms_of(p).front());
-}
-
 // The steps of a shape across, down and along the images, and the parts of the groups.
 struct Steps {
-  Index across = 1, down = 1, images = 1, parts = 1;
-  Steps(Problem const& p, GroupWindowsShape const& shape)
-      : across(parts_of(result_of(p).extent(3), shape.across * GroupWindowsShape::patch)),
-        down(parts_of(result_of(p).extent(2), shape.down * GroupWindowsShape::patch)),
-        images(parts_of(result_of(p).extent(0), shape.images)),
-        parts(parts_of(p.groups, shape.groups())) {}
+  Index across, down, images, parts;
+  Steps(GroupedRoles const& roles, GroupWindowsShape const& shape)
+      : across(parts_of(roles.result.extent(3), shape.across * GroupWindowsShape::patch)),
+        down(parts_of(roles.result.extent(2), shape.down * GroupWindowsShape::patch)),
+        images(parts_of(roles.result.extent(0), shape.images)),
+        parts(parts_of(roles.groups, shape.groups())) {}
   Index all() const { return across * down * images; }
 };
 
 // Tries every shape; keeps the one predicted to be fastest.
 class ShapeSearch {
  public:
-  ShapeSearch(Problem const& problem, Device const& device) : problem_(problem), device_(device) {
-    Index const filters = problem.w.extent(0) / problem.groups, channels = problem.w.extent(1);
-    base_.rows = axis_of(problem, 0), base_.columns = axis_of(problem, 1);
-    base_.inputs = to_int(is_data(problem) ? filters : channels);
-    base_.outputs = to_int(is_data(problem) ? channels : filters);
+  ShapeSearch(Problem const& problem, Device const& device)
+      : problem_(problem), device_(device), roles_(grouped_roles(problem)) {
+    base_.rows = grouped_axis(problem, 0).axis, base_.columns = grouped_axis(problem, 1).axis;
+    base_.inputs = to_int(roles_.inputs), base_.outputs = to_int(roles_.outputs);
     base_.transposed = is_data(problem);
   }
 
   Offer<Problem> best() {
-    if (base_.groups() * base_.columns_of_product() > max_product_columns)
-      return refused(fmt::format(
+    if (base_.groups() * base_.columns_of_product() > max_product_columns) {
+      best_.refuse(fmt::format(
           "{} channels of the result per group: the {} groups in 64 channels of the image have {} columns of "
           "products; at most {}",
           base_.outputs, base_.groups(), base_.groups() * base_.columns_of_product(), max_product_columns));
+      return std::move(best_).result();
+    }
     if (device_.backend == Backend::emulator) {
       for (GroupWindowsShape const& shape : emulated_group_windows_shapes)
         if (shape.rows == base_.rows && shape.columns == base_.columns && shape.inputs == base_.inputs &&
@@ -107,7 +92,7 @@ class ShapeSearch {
       if (!best_.found()) best_.refuse("the emulator has this kernel for few sizes of filters and groups");
       return std::move(best_).result();
     }
-    TensorDescription const& result = result_of(problem_);
+    TensorDescription const& result = roles_.result;
     Index const across = parts_of(result.extent(3), GroupWindowsShape::patch),
                 down = parts_of(result.extent(2), GroupWindowsShape::patch);
     GroupWindowsShape shape = base_;
@@ -125,12 +110,6 @@ class ShapeSearch {
   }
 
  private:
-  static Offer<Problem> refused(std::string sentence) {
-    Offer<Problem> offer;
-    offer.refusal = std::move(sentence);
-    return offer;
-  }
-
   void try_shape(GroupWindowsShape shape) {
     if (shape.image_columns() > max_box || shape.image_rows() > max_box ||
         shape.shared_bytes() > device_.gpu.shared_bytes_per_block)
@@ -141,14 +120,14 @@ class ShapeSearch {
     if (!is_emulated)
       shape.blocks =
           std::max(1, resident_blocks(device_.gpu, shape.threads(), registers, shape.shared_bytes()));
-    Steps const steps(problem_, shape);
+    Steps const steps(roles_, shape);
     Index const resident = Index{shape.blocks} * (is_emulated ? 2 : device_.gpu.multiprocessors);
     Index const shares = std::clamp<Index>(resident / steps.parts, 1, steps.all());
     double const seconds = predicted(shape, steps, shares);
     if (!best_.takes(seconds)) return;
     ConvolutionRecipe recipe;
     recipe.algorithm = ConvolutionAlgorithm::group_windows;
-    recipe.product = product_recipe(form_of(problem_));
+    recipe.product = product_recipe(all_channels_form(problem_));
     recipe.product.policy.multiply = Multiply::wgmma;
     recipe.product.predicted_seconds = seconds;
     recipe.own = GroupWindowsRecipe{shape, to_int(shares)};
@@ -185,13 +164,14 @@ class ShapeSearch {
     // Nothing is multiplied until the first steps of all blocks have arrived.
     double const compute =
         (of_multiprocessor * (copies + steps_of_block * step) + clocks_of_block) / gpu.clock_hertz;
-    double const memory = static_cast<double>(image_of(problem_).bytes() + result_of(problem_).bytes()) /
+    double const memory = static_cast<double>(roles_.image.bytes() + roles_.result.bytes()) /
                           (0.85 * gpu.memory_bytes_per_second);
     return launch_seconds + std::max(compute, memory) + 0.2 * std::min(compute, memory);
   }
 
   Problem const& problem_;
   Device const& device_;
+  GroupedRoles roles_;
   GroupWindowsShape base_;
   BestOffer<Problem> best_;
 };
@@ -216,17 +196,16 @@ program::TiledTensor filter_boxes(TensorDescription const& w, void* data, GroupW
 // The arguments without tensor maps.
 GroupWindowsArguments arguments_of(Problem const& p, GroupWindowsRecipe const& recipe,
                                    ConvolutionForm const& form) {
-  Steps const steps(p, recipe.shape);
-  TensorDescription const& result = result_of(p);
+  GroupedRoles const roles = grouped_roles(p);
+  Steps const steps(roles, recipe.shape);
   GroupWindowsArguments window;
-  window.top = origin_of(p, 0), window.left = origin_of(p, 1);
-  window.images = to_int(result.extent(0));
-  window.outputs_down = to_int(result.extent(2)), window.outputs_across = to_int(result.extent(3));
-  window.groups = to_int(p.groups);
-  auto const number = [&](char letter) {
-    return to_int(find_digit(letter, form.image_outer(), form.image().arguments.outer).number);
-  };
-  window.number_image = number('n'), window.number_row = number('p'), window.number_column = number('q');
+  window.top = grouped_axis(p, 0).phases.phase[0].origin;
+  window.left = grouped_axis(p, 1).phases.phase[0].origin;
+  window.images = to_int(roles.result.extent(0));
+  window.outputs_down = to_int(roles.result.extent(2)),
+  window.outputs_across = to_int(roles.result.extent(3));
+  window.groups = to_int(roles.groups);
+  set_pixel_numbers(window, form);
   window.steps = to_int(steps.all()), window.shares = recipe.shares;
   window.parts = Divisor(steps.parts);
   window.steps_across = Divisor(steps.across), window.steps_down = Divisor(steps.down);
@@ -238,7 +217,7 @@ GroupWindowsArguments arguments_of(Problem const& p, GroupWindowsRecipe const& r
 Offer<Problem> group_windows(Problem const& problem, Device const& device, PlanOptions const& options) {
   Offer<Problem> offer;
   offer.refusal = violation(problem, device, options);
-  if (offer.refusal.empty() && form_of(problem).swapped)
+  if (offer.refusal.empty() && all_channels_form(problem).swapped)
     offer.refusal = "the channels of the result are not along n of the product";
   if (!offer.refusal.empty()) return offer;
   return ShapeSearch(problem, device).best();
@@ -256,7 +235,7 @@ program::Program group_windows_program(Plan<Problem> const& plan) {
   Problem const& problem = plan.problem;
   auto const& recipe = std::get<GroupWindowsRecipe>(plan.recipe.own);
   GroupWindowsShape const& shape = recipe.shape;
-  ConvolutionForm form = form_of(problem);
+  ConvolutionForm form = all_channels_form(problem);
   cap_widths(form, 8);
   ConvolutionProgram made(plan, {});
   auto const threads = static_cast<unsigned>(shape.threads());
@@ -282,7 +261,7 @@ program::Program group_windows_program(Plan<Problem> const& plan) {
           to.window = window;
           for (int phase = 0; phase < shape.phases(); ++phase)
             to.window.image[phase] =
-                run.encode(line_boxes(image_of(problem), run.tensors[0], phase, shape.phases(),
+                run.encode(line_boxes(grouped_roles(problem).image, run.tensors[0], phase, shape.phases(),
                                       shape.image_columns(), shape.image_rows(), shape.images));
           to.window.filter = run.encode(filter_boxes(problem.w, run.tensors[1], shape));
           fill_destination(to.d, form.d, ConvolutionProgram::result(run));

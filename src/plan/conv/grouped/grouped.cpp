@@ -26,56 +26,6 @@ constexpr int max_channels = 64;  // of a block: lines of 128 bytes
 Index parts(Index extent, Index of) { return (extent + of - 1) / of; }
 int to_int(Index value) { return static_cast<int>(value); }
 
-// The problem as windows of `image` that give `result`.
-struct Roles {
-  TensorDescription const &image, &result;
-  Index groups, inputs, outputs;              // channels of a group
-  Index filter_output = 0, filter_input = 0;  // elements between channels of the filter
-};
-Roles roles_of(Problem const& p) {
-  bool const data = p.direction == ConvolutionDirection::data;
-  Index const groups = std::max<Index>(1, p.groups), filters = p.w.extent(0) / groups,
-              channels = p.w.extent(1);
-  Index const of_filter = p.w.layout.stride[0], of_channel = p.w.layout.stride[1];
-  if (data) return {p.y, p.x, groups, filters, channels, of_channel, of_filter};
-  return {p.x, p.y, groups, channels, filters, of_filter, of_channel};
-}
-
-struct Axis {
-  GroupedAxis axis;
-  GroupedPhases phases;
-  bool masked = false;
-};
-Axis axis_of(Problem const& p, int i) {
-  int const taps = to_int(p.w.extent(2 + i)), stride = to_int(p.stride[i]), dilation = to_int(p.dilation[i]),
-            pad = to_int(p.pad_begin[i]);
-  Axis all;
-  all.phases.count = Divisor(1);
-  all.phases.filter_tap = p.w.layout.stride[2 + i];
-  int const outputs = to_int((p.direction == ConvolutionDirection::data ? p.x : p.y).extent(2 + i));
-  if (p.direction == ConvolutionDirection::forward) {
-    all.axis = {taps, stride, dilation};
-    all.phases.phase[0] = {-pad, outputs, taps, 0};
-    return all;
-  }
-  all.phases.tap_step = -stride;
-  if (stride == 1) {
-    all.axis = {taps, 1, dilation};
-    all.phases.phase[0] = {pad - (taps - 1) * dilation, outputs, taps, taps - 1};
-    return all;
-  }
-  all.axis = {to_int(parts(taps, stride)), 1, 1};
-  all.phases.count = Divisor(stride);
-  for (int f = 0; f < stride && f < max_grouped_phases; ++f) {
-    int const first = (f + pad) % stride, of_phase = to_int(parts(std::max(0, taps - first), stride));
-    all.phases.phase[f] = {(f + pad - first) / stride - (of_phase - 1),
-                           to_int(parts(std::max(0, outputs - f), stride)), of_phase,
-                           first + stride * (of_phase - 1)};
-    all.masked = all.masked || of_phase < all.axis.taps;
-  }
-  return all;
-}
-
 std::string violation(Problem const& p, Device const& device) {
   if (std::string sentence = grouped_violation(p, device); !sentence.empty()) return sentence;
   for (int i : {0, 1}) {
@@ -87,19 +37,14 @@ std::string violation(Problem const& p, Device const& device) {
   return {};
 }
 
-ConvolutionForm form_of(Problem const& p) {
-  return with_all_channels(p.direction == ConvolutionDirection::data ? whole_gradient_form(p)
-                                                                     : forms_of(p).front());
-}
-
 class ShapeSearch {
  public:
   ShapeSearch(Problem const& problem, Device const& device)
-      : roles_(roles_of(problem)),
+      : roles_(grouped_roles(problem)),
         gpu_(device.gpu),
         is_emulated_(device.backend == Backend::emulator),
-        rows_(axis_of(problem, 0)),
-        columns_(axis_of(problem, 1)),
+        rows_(grouped_axis(problem, 0)),
+        columns_(grouped_axis(problem, 1)),
         unit_(grouped_unit(roles_.image)) {
     base_.rows = rows_.axis, base_.columns = columns_.axis;
     base_.inputs = to_int(roles_.inputs), base_.outputs = to_int(roles_.outputs);
@@ -214,10 +159,10 @@ class ShapeSearch {
     return launch_seconds + std::max(compute, memory) + 0.2 * std::min(compute, memory);
   }
 
-  Roles roles_;
+  GroupedRoles roles_;
   Gpu const& gpu_;
   bool is_emulated_;
-  Axis rows_, columns_;
+  GroupedWindowAxis rows_, columns_;
   int unit_;
   GroupedShape base_;
   GroupedPlan best_;
@@ -225,7 +170,7 @@ class ShapeSearch {
 
 // Returns the arguments without pointers.
 GroupedArguments arguments_of(Problem const& p, GroupedPlan const& plan, ConvolutionForm const& form) {
-  Roles const roles = roles_of(p);
+  GroupedRoles const roles = grouped_roles(p);
   GroupedArguments window;
   window.image_stride = stride_of(roles.image, 0);
   window.image_row = to_int(stride_of(roles.image, 2)),
@@ -235,12 +180,9 @@ GroupedArguments arguments_of(Problem const& p, GroupedPlan const& plan, Convolu
   window.image_channels = to_int(roles.image.extent(1));
   window.filter_group = p.w.extent(0) / roles.groups * p.w.layout.stride[0];
   window.filter_output = roles.filter_output, window.filter_input = roles.filter_input;
-  window.rows = axis_of(p, 0).phases, window.columns = axis_of(p, 1).phases;
+  window.rows = grouped_axis(p, 0).phases, window.columns = grouped_axis(p, 1).phases;
   window.groups = to_int(roles.groups);
-  auto const number = [&](char letter) {
-    return to_int(find_digit(letter, form.image_outer(), form.image().arguments.outer).number);
-  };
-  window.number_image = number('n'), window.number_row = number('p'), window.number_column = number('q');
+  set_pixel_numbers(window, form);
   window.tiles = to_int(plan.tiles), window.slots = to_int(plan.slots);
   window.parts = Divisor(plan.parts);
   window.tiles_across = Divisor(plan.tiles_across), window.tiles_down = Divisor(plan.tiles_down);
@@ -250,9 +192,48 @@ GroupedArguments arguments_of(Problem const& p, GroupedPlan const& plan, Convolu
 
 }  // namespace
 
+GroupedRoles grouped_roles(Problem const& p) {
+  bool const data = p.direction == ConvolutionDirection::data;
+  Index const groups = std::max<Index>(1, p.groups), filters = p.w.extent(0) / groups,
+              channels = p.w.extent(1);
+  Index const of_filter = p.w.layout.stride[0], of_channel = p.w.layout.stride[1];
+  if (data) return {p.y, p.x, groups, filters, channels, of_channel, of_filter};
+  return {p.x, p.y, groups, channels, filters, of_filter, of_channel};
+}
+
+GroupedWindowAxis grouped_axis(Problem const& p, int i) {
+  int const taps = to_int(p.w.extent(2 + i)), stride = to_int(p.stride[i]), dilation = to_int(p.dilation[i]),
+            pad = to_int(p.pad_begin[i]);
+  GroupedWindowAxis all;
+  all.phases.count = Divisor(1);
+  all.phases.filter_tap = p.w.layout.stride[2 + i];
+  int const outputs = to_int((p.direction == ConvolutionDirection::data ? p.x : p.y).extent(2 + i));
+  if (p.direction == ConvolutionDirection::forward) {
+    all.axis = {taps, stride, dilation};
+    all.phases.phase[0] = {-pad, outputs, taps, 0};
+    return all;
+  }
+  all.phases.tap_step = -stride;
+  if (stride == 1) {
+    all.axis = {taps, 1, dilation};
+    all.phases.phase[0] = {pad - (taps - 1) * dilation, outputs, taps, taps - 1};
+    return all;
+  }
+  all.axis = {to_int(parts(taps, stride)), 1, 1};
+  all.phases.count = Divisor(stride);
+  for (int f = 0; f < stride && f < max_grouped_phases; ++f) {
+    int const first = (f + pad) % stride, of_phase = to_int(parts(std::max(0, taps - first), stride));
+    all.phases.phase[f] = {(f + pad - first) / stride - (of_phase - 1),
+                           to_int(parts(std::max(0, outputs - f), stride)), of_phase,
+                           first + stride * (of_phase - 1)};
+    all.masked = all.masked || of_phase < all.axis.taps;
+  }
+  return all;
+}
+
 std::string grouped_violation(Problem const& p, Device const& device) {
   if (std::string sentence = problem_violation(p, device.backend); !sentence.empty()) return sentence;
-  Roles const roles = roles_of(p);
+  GroupedRoles const roles = grouped_roles(p);
   DataType const type = roles.image.type,
                  other = (p.direction == ConvolutionDirection::filter ? p.y : p.w).type;
   if (roles.groups < 2) return "there is one group";
@@ -298,7 +279,7 @@ int grouped_unit(TensorDescription const& image) {
 GroupedPlan grouped_plan(Problem const& problem, Device const& device) {
   GroupedPlan plan;
   plan.refusal = violation(problem, device);
-  if (plan.refusal.empty() && form_of(problem).swapped)
+  if (plan.refusal.empty() && all_channels_form(problem).swapped)
     plan.refusal = "the channels of the result are not along n of the product";
   return plan.refusal.empty() ? ShapeSearch(problem, device).best() : plan;
 }
@@ -318,7 +299,7 @@ std::string GroupedTraits::print() const {
 program::Program grouped_program(Plan<Problem> const& plan) {
   GroupedPlan const grouped = grouped_plan(plan.problem, plan.device);
   GroupedShape const& shape = grouped.shape;
-  ConvolutionForm form = form_of(plan.problem);
+  ConvolutionForm form = all_channels_form(plan.problem);
   cap_widths(form, shape.run());
   ConvolutionProgram made(plan, {});
   bool const fixed = !made.is_emulated();
@@ -353,7 +334,7 @@ Offer<Problem> grouped(Problem const& problem, Device const& device, PlanOptions
   if (!offer.refusal.empty()) return offer;
   GroupedShape const& shape = plan.shape;
   offer.recipe.algorithm = ConvolutionAlgorithm::grouped;
-  offer.recipe.product = product_recipe(form_of(problem));
+  offer.recipe.product = product_recipe(all_channels_form(problem));
   offer.recipe.product.policy.multiply = Multiply::mma;
   offer.recipe.product.predicted_seconds = offer.predicted_seconds = plan.seconds;
   offer.text = fmt::format(

@@ -20,6 +20,22 @@ struct GroupedPlan {
 // The shape that is predicted to be fastest, for a forward convolution or a data gradient.
 GroupedPlan grouped_plan(ConvolutionProblem const& problem, Device const& device);
 
+// The problem as windows of `image` that give `result`.
+struct GroupedRoles {
+  TensorDescription const &image, &result;
+  Index groups, inputs, outputs;              // channels of a group
+  Index filter_output = 0, filter_input = 0;  // elements between channels of the filter
+};
+GroupedRoles grouped_roles(ConvolutionProblem const& problem);
+
+// Rows or columns of these windows; `masked`: some phases of a data gradient have fewer taps.
+struct GroupedWindowAxis {
+  GroupedAxis axis;
+  GroupedPhases phases;
+  bool masked = false;
+};
+GroupedWindowAxis grouped_axis(ConvolutionProblem const& problem, int i);
+
 // Why no grouped kernel, in any direction, supports the problem; empty if there is no reason.
 std::string grouped_violation(ConvolutionProblem const& problem, Device const& device);
 // Returns the bytes that copies of an image may have: 16, 8 or none.

@@ -15,6 +15,17 @@
 
 namespace cosmati::emulator {
 
+// Adds a kernel with TMA or wgmma, which runs as clusters of one block.
+template <auto kernel, class Parameters>
+void add_async_kernel(KernelTable& table, char const* entry, std::string traits) {
+  program::KernelSpec const spec{.entry = entry, .traits = std::move(traits)};
+  table[spec.key()] = [](Grid grid, int threads, unsigned shared_bytes, void const* parameters,
+                         int host_threads) {
+    launch_kernel_clusters<kernel>(grid, {1}, threads, shared_bytes,
+                                   *static_cast<Parameters const*>(parameters), host_threads);
+  };
+}
+
 struct ConvolutionHostEpilogue {
   using Real = double;
   using Arguments = plan::HostEpilogueArguments;

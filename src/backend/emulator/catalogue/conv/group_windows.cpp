@@ -14,15 +14,9 @@ template <GroupWindowsShape shape>
 void add_shape(KernelTable& table) {
   plan::KernelTypes const types = plan::emulated_types(DataType::f32);
   using Traits = cosmati::GroupWindowsTraits<shape, f16, ConvolutionHostEpilogue, ConvolutionHostDestination>;
-  program::KernelSpec const spec{
-      .entry = "group_windows_kernel",
-      .traits = plan::GroupWindowsTraits{shape, DataType::f16, types.epilogue, types.destination}.print()};
-  table[spec.key()] = [](Grid grid, int threads, unsigned shared_bytes, void const* parameters,
-                         int host_threads) {
-    launch_kernel_clusters<&group_windows_kernel<Traits>>(
-        grid, {1}, threads, shared_bytes, *static_cast<typename Traits::Params const*>(parameters),
-        host_threads);
-  };
+  add_async_kernel<&group_windows_kernel<Traits>, typename Traits::Params>(
+      table, "group_windows_kernel",
+      plan::GroupWindowsTraits{shape, DataType::f16, types.epilogue, types.destination}.print());
 }
 
 template <std::size_t... index>

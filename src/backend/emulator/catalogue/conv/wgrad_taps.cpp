@@ -14,13 +14,8 @@ namespace {
 template <WgradTapsShape shape>
 void add_shape(KernelTable& table) {
   using Traits = cosmati::WgradTapsTraits<f16, shape>;
-  program::KernelSpec const spec{.entry = "wgrad_taps_kernel",
-                                 .traits = plan::WgradTapsTraits{DataType::f16, shape}.print()};
-  table[spec.key()] = [](Grid grid, int threads, unsigned shared_bytes, void const* parameters,
-                         int host_threads) {
-    launch_kernel_clusters<&wgrad_taps_kernel<Traits>>(
-        grid, {1}, threads, shared_bytes, *static_cast<WgradTapsParameters const*>(parameters), host_threads);
-  };
+  add_async_kernel<&wgrad_taps_kernel<Traits>, WgradTapsParameters>(
+      table, "wgrad_taps_kernel", plan::WgradTapsTraits{DataType::f16, shape}.print());
 }
 
 template <bool in_runs, bool swapped>
