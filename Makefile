@@ -53,8 +53,8 @@ fuzz:  ## every parser, for FUZZ_SECONDS each (default: 600)
 	tests/fuzz/run.sh build/sanitize/bin $(FUZZ_SECONDS)
 
 lint:  ## clang-tidy over the library and the program
-	cmake --preset release -DCOSMATI_TESTS=ON
-	run-clang-tidy -quiet -p build/release '^$(CURDIR)/(src|cli|nets|reference)/'
+	cmake --preset release -B build/lint -DCOSMATI_TESTS=ON -DCOSMATI_UNITY=OFF -DCOSMATI_PRECOMPILE=OFF
+	run-clang-tidy -quiet -p build/lint '^$(CURDIR)/(src|cli|nets|reference)/'
 
 format:  ## clang-format, in place
 	git ls-files -co --exclude-standard '*.h' '*.c' '*.cpp' '*.cu' | xargs clang-format -i

@@ -12,14 +12,10 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr double min_sample = 50e-6;    // an event costs about a microsecond of the device
-constexpr double max_samples = 256;     // in flight: a stream queues about a thousand commands
-constexpr double graph_seconds = 1e-3;  // one or two microseconds pass between two graphs
-constexpr double max_calls = 512;       // per graph, unless there are more sets of operands
-
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
+constexpr double min_gpu_sample = 50e-6;  // an event costs about a microsecond of the device
+constexpr double max_samples = 256;       // in flight: a stream queues about a thousand commands
+constexpr double graph_seconds = 1e-3;    // one or two microseconds pass between two graphs
+constexpr double max_calls = 512;         // per graph, unless there are more sets of operands
 
 }  // namespace
 
@@ -40,7 +36,7 @@ Slice GpuTimer::time_slice(GpuCall& call, double seconds) {
   auto const calls = static_cast<double>(call.calls_in_graph);
   for (double elapsed = 0; elapsed < seconds || slice.samples.empty();) {
     double const estimate = call.estimate * calls;
-    double const in_group = estimate > 0 ? std::clamp(std::ceil(min_sample / estimate), 1.0, 100.0) : 1.0;
+    double const in_group = estimate > 0 ? std::clamp(std::ceil(min_gpu_sample / estimate), 1.0, 100.0) : 1.0;
     double const wanted = estimate > 0 ? (seconds - elapsed) / (estimate * in_group) : 1.0;
     auto const count = static_cast<std::size_t>(std::clamp(std::round(wanted), 1.0, max_samples / in_group));
     event(0).record(nullptr);

@@ -17,10 +17,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
-
 // Threads of the last participant may still be spinning, waiting for work.
 void let_threads_sleep() { std::this_thread::sleep_for(std::chrono::milliseconds(20)); }
 

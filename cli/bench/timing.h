@@ -1,10 +1,15 @@
 // Timing on a machine that other programs also use: short slices, minima of slices, medians of minima.
 #pragma once
+#include <chrono>
 #include <cstddef>
 #include <functional>
 #include <vector>
 
 namespace cosmati::cli {
+
+inline double seconds_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
 
 // Seconds of single calls; calls shorter than 20 us are timed in groups.
 struct Slice {

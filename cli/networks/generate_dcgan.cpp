@@ -30,8 +30,6 @@
 namespace cosmati::cli {
 namespace {
 
-[[noreturn]] void refuse(std::string const& sentence) { throw Error(ErrorCode::bad_request, sentence); }
-
 double seconds_now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }

@@ -25,8 +25,6 @@ using Clock = std::chrono::steady_clock;
 
 constexpr long long max_steps = 100'000'000;
 
-[[noreturn]] void refuse(std::string const& sentence) { throw Error(ErrorCode::bad_request, sentence); }
-
 void check_range(char const* option, long long given, long long low, long long high) {
   if (given < low || given > high)
     refuse(fmt::format("{} {} is out of range; expected {} to {}", option, given, low, high));
@@ -68,11 +66,6 @@ std::unique_ptr<dcgan::Training> make_training(TrainDcganRequest const& request,
     refuse(fmt::format("--seed {}: --resume continues with the seed of {}, {}; remove --seed",
                        request.common.seed, request.resume, seed));
   return training;
-}
-
-std::string clock_time(double seconds) {
-  auto const whole = static_cast<long long>(std::lround(std::max(seconds, 0.0)));
-  return fmt::format("{}:{:02}:{:02}", whole / 3600, whole / 60 % 60, whole % 60);
 }
 
 void print_report(dcgan::Report const& report, long long steps, Index batch, bool json) {

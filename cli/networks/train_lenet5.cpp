@@ -22,8 +22,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-[[noreturn]] void refuse(std::string const& sentence) { throw Error(ErrorCode::bad_request, sentence); }
-
 OptimizerKind parse_optimizer(std::string const& name) {
   return one_of(name, {"sgd", "adam"}, "--optimizer") == "sgd" ? OptimizerKind::sgd : OptimizerKind::adam;
 }
@@ -76,12 +74,6 @@ std::string describe(lenet5::Hyperparameters const& h, Device const& device) {
       lenet5::name_of(h.variant), h.batch, h.epochs, h.optimizer == OptimizerKind::sgd ? "sgd" : "adam",
       cosmati::name_of(h.schedule.kind), h.schedule.rate, h.weight_decay, h.seed, name_of(device.backend),
       device.threads);
-}
-
-std::string clock_time(double seconds) {
-  auto const whole = static_cast<long long>(std::lround(std::max(seconds, 0.0)));
-  return whole >= 3600 ? fmt::format("{}:{:02}:{:02}", whole / 3600, whole / 60 % 60, whole % 60)
-                       : fmt::format("{}:{:02}", whole / 60, whole % 60);
 }
 
 // Shows the progress of an epoch at most ten times a second, only on a terminal.

@@ -19,22 +19,22 @@ namespace {
 
 using Json = nlohmann::json;
 
-[[noreturn]] void refuse(std::string const& sentence) { throw Error(ErrorCode::bad_file, sentence); }
+[[noreturn]] void refuse_file(std::string const& sentence) { throw Error(ErrorCode::bad_file, sentence); }
 
 Json const& at(Json const& object, std::string const& key) {
-  if (!object.is_object() || !object.contains(key)) refuse("the key \"" + key + "\" is missing");
+  if (!object.is_object() || !object.contains(key)) refuse_file("the key \"" + key + "\" is missing");
   return object[key];
 }
 Index whole(Json const& value, std::string const& key) {
-  if (!value.is_number_integer()) refuse("\"" + key + "\" is " + value.dump() + "; expected an integer");
+  if (!value.is_number_integer()) refuse_file("\"" + key + "\" is " + value.dump() + "; expected an integer");
   return value.get<Index>();
 }
 std::string word(Json const& value, std::string const& key) {
-  if (!value.is_string()) refuse("\"" + key + "\" is " + value.dump() + "; expected a string");
+  if (!value.is_string()) refuse_file("\"" + key + "\" is " + value.dump() + "; expected a string");
   return value.get<std::string>();
 }
 Json const& list(Json const& value, std::string const& key) {
-  if (!value.is_array()) refuse("\"" + key + "\" is " + value.dump() + "; expected a list");
+  if (!value.is_array()) refuse_file("\"" + key + "\" is " + value.dump() + "; expected a list");
   return value;
 }
 
@@ -45,21 +45,21 @@ TensorDescription tensor_of(Json const& value, std::string const& key) {
   Json const &extents = list(at(value, "extents"), "extents"),
              &strides = list(at(value, "strides"), "strides");
   if (extents.size() != strides.size() || extents.size() > max_rank)
-    refuse("\"" + key + "\" has " + std::to_string(extents.size()) + " extents and " +
-           std::to_string(strides.size()) + " strides; expected as many of each, at most " +
-           std::to_string(max_rank));
+    refuse_file("\"" + key + "\" has " + std::to_string(extents.size()) + " extents and " +
+                std::to_string(strides.size()) + " strides; expected as many of each, at most " +
+                std::to_string(max_rank));
   for (std::size_t d = 0; d < extents.size(); ++d) {
     int const dimension = tensor.layout.shape.rank++;
     Index const extent = whole(extents[d], "extents"), stride = whole(strides[d], "strides");
     if (extent < 0 || extent > Index{1} << 40 || stride < 0 || stride > Index{1} << 40)
-      refuse("\"" + key + "\": the extent " + std::to_string(extent) + " with the stride " +
-             std::to_string(stride) + " is invalid; valid values: 0 to 2^40");
+      refuse_file("\"" + key + "\": the extent " + std::to_string(extent) + " with the stride " +
+                  std::to_string(stride) + " is invalid; valid values: 0 to 2^40");
     tensor.layout.shape[dimension] = extent;
     tensor.layout.stride[dimension] = stride;
   }
   Index const alignment = whole(at(value, "alignment"), "alignment");
   if (alignment < 1 || alignment > 4096 || (alignment & (alignment - 1)) != 0)
-    refuse("\"alignment\" is " + std::to_string(alignment) + "; expected powers of two up to 4096");
+    refuse_file("\"alignment\" is " + std::to_string(alignment) + "; expected powers of two up to 4096");
   tensor.alignment = static_cast<int>(alignment);
   return tensor;
 }
@@ -99,40 +99,44 @@ class Reader {
     epilogue.stores = tensors_of(at(value, "stores"), "stores");
     if (epilogue.operands.size() != epilogue.expression.operands().size() ||
         epilogue.stores.size() != epilogue.expression.stores().size())
-      refuse("\"expression\" names " + std::to_string(epilogue.expression.operands().size()) +
-             " operands and " + std::to_string(epilogue.expression.stores().size()) + " stores; there are " +
-             std::to_string(epilogue.operands.size()) + " and " + std::to_string(epilogue.stores.size()));
+      refuse_file("\"expression\" names " + std::to_string(epilogue.expression.operands().size()) +
+                  " operands and " + std::to_string(epilogue.expression.stores().size()) +
+                  " stores; there are " + std::to_string(epilogue.operands.size()) + " and " +
+                  std::to_string(epilogue.stores.size()));
   }
   void read(std::string const& key, Json const& value, std::optional<DataType>& type) const {
     if (!value.is_null()) type = parse_data_type(word(value, key));
   }
   void read(std::string const& key, Json const& value, Index (&pair)[2]) const {
-    if (list(value, key).size() != 2) refuse("\"" + key + "\" is " + value.dump() + "; expected two numbers");
+    if (list(value, key).size() != 2)
+      refuse_file("\"" + key + "\" is " + value.dump() + "; expected two numbers");
     for (std::size_t i : {0u, 1u}) pair[i] = whole(value[i], key);
   }
   void read(std::string const& key, Json const& value, std::vector<GemmProblem>& members) const {
     for (Json const& member : list(value, key)) read_fields(member, members.emplace_back(), indices_);
   }
   void read(std::string const& key, Json const& value, bool& flag) const {
-    if (!value.is_boolean()) refuse("\"" + key + "\" is " + value.dump() + "; valid values: true, false");
+    if (!value.is_boolean())
+      refuse_file("\"" + key + "\" is " + value.dump() + "; valid values: true, false");
     flag = value.get<bool>();
   }
   // Infinity is recorded as null; it is the default of every field that may be infinite.
   void read(std::string const& key, Json const& value, double& number) const {
     if (value.is_null()) return;
-    if (!value.is_number()) refuse("\"" + key + "\" is " + value.dump() + "; expected a number");
+    if (!value.is_number()) refuse_file("\"" + key + "\" is " + value.dump() + "; expected a number");
     number = value.get<double>();
   }
   void read(std::string const& key, Json const& value, unsigned long long& number) const {
     if (!value.is_number_unsigned())
-      refuse("\"" + key + "\" is " + value.dump() + "; expected a non-negative integer");
+      refuse_file("\"" + key + "\" is " + value.dump() + "; expected a non-negative integer");
     number = value.get<unsigned long long>();
   }
   void read(std::string const& key, Json const& value, Index& number) const { number = whole(value, key); }
   void read(std::string const& key, Json const& value, int& number) const {
     Index const given = whole(value, key);
     if (given < 0 || given >= max_rank)
-      refuse("\"" + key + "\" is " + value.dump() + "; valid values: 0 to " + std::to_string(max_rank - 1));
+      refuse_file("\"" + key + "\" is " + value.dump() + "; valid values: 0 to " +
+                  std::to_string(max_rank - 1));
     number = static_cast<int>(given);
   }
   template <class Value>
@@ -147,7 +151,7 @@ class Reader {
       }
       legal += (i == 0 ? "" : ", ") + names[i];
     }
-    refuse("\"" + key + "\" is \"" + name + "\"; valid values: " + legal);
+    refuse_file("\"" + key + "\" is \"" + name + "\"; valid values: " + legal);
   }
 
   Json const& object_;
@@ -202,7 +206,7 @@ std::unique_ptr<Task> task_of(GemmProblem problem) {
 }
 
 std::unique_ptr<Task> task_of(GroupedGemmProblem group) {
-  if (group.members.empty()) refuse("\"members\" is empty");
+  if (group.members.empty()) refuse_file("\"members\" is empty");
   Notes notes;
   std::vector<double> scalars;
   std::string sizes;
@@ -291,13 +295,13 @@ bool read(Json const& object, RecordedCall& call) {
 
 RecordedCall read_call(Json const& line) {
   if (Index const version = whole(at(line, "record"), "record"); version != 1)
-    refuse("\"record\" is " + std::to_string(version) + "; this program reads version 1");
+    refuse_file("\"record\" is " + std::to_string(version) + "; this program reads version 1");
   RecordedCall call;
   call.subject = word(at(line, "subject"), "subject");
   call.runs = whole(at(line, "runs"), "runs");
   Json const& invariant = at(line, "batch_invariant");
   if (!invariant.is_boolean())
-    refuse("\"batch_invariant\" is " + invariant.dump() + "; valid values: true, false");
+    refuse_file("\"batch_invariant\" is " + invariant.dump() + "; valid values: true, false");
   call.batch_invariant = invariant.get<bool>();
   Json const& object = at(line, "problem");
   bool known = false, counted = false;
@@ -308,7 +312,7 @@ RecordedCall read_call(Json const& line) {
 #define COSMATI_COUNT(Problem, name) counted = counted || call.subject == name;
   COSMATI_EACH_COUNTED_OPERATION(COSMATI_COUNT)
 #undef COSMATI_COUNT
-  if (!known && !counted) refuse("\"subject\" is \"" + call.subject + "\", which is unknown");
+  if (!known && !counted) refuse_file("\"subject\" is \"" + call.subject + "\", which is unknown");
   if (!known) call.reason = call.subject + " is not an operation of verify and bench";
   return call;
 }
@@ -321,11 +325,11 @@ std::vector<RecordedCall> read_recorded_calls(std::string const& path) {
     try {
       calls.push_back(read_call(line));
     } catch (Error const& error) {
-      refuse(path + ", line " + std::to_string(number) + ": " + error.what());
+      refuse_file(path + ", line " + std::to_string(number) + ": " + error.what());
     }
     calls.back().line = number;
   });
-  if (calls.empty()) refuse(path + " holds no calls");
+  if (calls.empty()) refuse_file(path + " holds no calls");
   return calls;
 }
 

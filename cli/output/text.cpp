@@ -6,6 +6,8 @@
 #include <cmath>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "cosmati/ops/error.h"
 #include "src/ops/names.h"
 
@@ -201,5 +203,13 @@ std::string one_of(std::string const& word, std::vector<std::string> const& cand
   if (index < 0) throw Error(ErrorCode::bad_request, unknown_name(what, word, candidates));
   return candidates[static_cast<std::size_t>(index)];
 }
+
+std::string clock_time(double seconds) {
+  auto const whole = static_cast<long long>(std::lround(std::max(seconds, 0.0)));
+  return whole >= 3600 ? fmt::format("{}:{:02}:{:02}", whole / 3600, whole / 60 % 60, whole % 60)
+                       : fmt::format("{}:{:02}", whole / 60, whole % 60);
+}
+
+void refuse(std::string const& sentence) { throw Error(ErrorCode::bad_request, sentence); }
 
 }  // namespace cosmati::cli

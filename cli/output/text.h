@@ -39,4 +39,10 @@ std::vector<std::vector<Index>> parse_sizes(std::string_view text, std::size_t f
 std::string one_of(std::string const& word, std::vector<std::string> const& candidates,
                    std::string const& what);
 
+// "1:05", or "2:00:00" from an hour.
+std::string clock_time(double seconds);
+
+// Throws Error(bad_request).
+[[noreturn]] void refuse(std::string const& sentence);
+
 }  // namespace cosmati::cli

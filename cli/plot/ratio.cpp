@@ -16,7 +16,7 @@
 namespace cosmati::cli {
 namespace {
 
-constexpr double width = 360, margin = 8, head = 34, row = 27, bar = 9;
+constexpr double chart_width = 360, margin = 8, header_height = 34, row_pitch = 27, bar = 9;
 constexpr std::size_t longest_label = 44;
 constexpr std::size_t max_in_picture = 24;  // fits on a printed page
 
@@ -24,7 +24,9 @@ struct Axis {
   double top = 1;  // the ratio at the right edge of the chart
   double step = 0.25;
 
-  double x(double ratio) const { return margin + (width - 2 * margin) * std::clamp(ratio / top, 0.0, 1.0); }
+  double x(double ratio) const {
+    return margin + (chart_width - 2 * margin) * std::clamp(ratio / top, 0.0, 1.0);
+  }
 };
 
 // Bars far above the rest are truncated, so that a few problems do not flatten all others.
@@ -62,11 +64,11 @@ void draw_axis(Svg& svg, Axis const& axis, double bottom) {
   for (int i = 0; i * axis.step <= axis.top; ++i) {
     double const ratio = i * axis.step, x = axis.x(ratio);
     bool const is_one = std::abs(ratio - 1) < 1e-9;
-    if (!is_one) svg.line(x, head - 4, x, bottom, "grid");
-    svg.text(x, head - 8,
-             i == 0           ? "start"
-             : x > width - 16 ? "end"
-                              : "middle",
+    if (!is_one) svg.line(x, header_height - 4, x, bottom, "grid");
+    svg.text(x, header_height - 8,
+             i == 0                 ? "start"
+             : x > chart_width - 16 ? "end"
+                                    : "middle",
              in_short(ratio), is_one ? "" : "quiet");
   }
 }
@@ -75,7 +77,7 @@ void draw_bar(Svg& svg, Axis const& axis, PlotRecord const& record, std::string 
   char const* const judgement = record.wrong ? "wrong" : record.ratio >= 1 ? "faster" : "slower";
   svg.begin_group(label + ", " + record.kernel + ": " + interval_text(record) + ", " + record.state);
   svg.text(margin, y + 11, "start", cut(label, longest_label), "label");
-  svg.text(width - margin, y + 11, "end", (record.wrong ? "FAILED, " : "") + ratio_text(record.ratio),
+  svg.text(chart_width - margin, y + 11, "end", (record.wrong ? "FAILED, " : "") + ratio_text(record.ratio),
            "label value");
   double const end = axis.x(record.ratio), middle = y + 15 + bar / 2;
   svg.bar(margin, y + 15, end - margin, bar, judgement);
@@ -104,19 +106,19 @@ std::string picture_of(RatioGroup const& group, std::size_t first, std::size_t l
   PlotRecord const& some = group.first();
   Axis const axis = axis_of(group);
   auto const repeated = repeated_problems(group);
-  double const bottom = head + row * static_cast<double>(last - first);
+  double const bottom = header_height + row_pitch * static_cast<double>(last - first);
   std::string about;
   for (std::size_t i = first; i < last; ++i)
     about +=
         (i == first ? "" : "; ") + group.records[i]->problem + ": " + ratio_text(group.records[i]->ratio);
-  Svg svg(width, bottom + 6, group.id + '-' + std::to_string(first + 1),
+  Svg svg(chart_width, bottom + 6, group.id + '-' + std::to_string(first + 1),
           some.suite + ": " + some.subject + ' ' + type_text(some) + ", ratio to " + some.peer, about);
   draw_axis(svg, axis, bottom);
   for (std::size_t i = first; i < last; ++i) {
     PlotRecord const& record = *group.records[i];
     draw_bar(svg, axis, record,
              record.problem + (repeated.contains(record.problem) ? ", " + record.kernel : ""),
-             head + row * static_cast<double>(i - first));
+             header_height + row_pitch * static_cast<double>(i - first));
   }
   return svg.finish() + '\n';
 }

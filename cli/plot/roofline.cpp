@@ -14,7 +14,7 @@
 namespace cosmati::cli {
 namespace {
 
-constexpr double width = 400, left = 40, right = 314, top = 22, bottom = 240, legend_row = 16;
+constexpr double plane_width = 400, left = 40, right = 314, top = 22, bottom = 240, legend_row = 16;
 constexpr std::size_t legend_columns = 3;
 
 // Marks centered at (0, 0); the shape as well as the color identifies a type.
@@ -189,7 +189,8 @@ void draw_points(Svg& svg, Plane const& plane, Roof const& roof, Legend& legend)
         .end_group();
   }
   for (std::size_t i = 0; i < legend.types().size(); ++i) {
-    double const x = left + 4 + static_cast<double>(i % legend_columns) * (width - left) / legend_columns;
+    double const x =
+        left + 4 + static_cast<double>(i % legend_columns) * (plane_width - left) / legend_columns;
     double const y = bottom + 46 + static_cast<double>(i / legend_columns) * legend_row;
     svg.mark(x, y, Legend::shape(i), Legend::classes(i)).text(x + 8, y + 4, "start", legend.types()[i], "");
   }
@@ -214,7 +215,7 @@ std::string figure_of(Roof const& roof, std::string const& id) {
   auto const rows = (legend.types().size() + legend_columns - 1) / legend_columns;
   std::string about = std::to_string(roof.records.size()) + " measurements";
   about += "; " + ceilings_text(roof);
-  Svg svg(width, bottom + 40 + legend_row * static_cast<double>(rows), id, "Roofline of " + roof.device,
+  Svg svg(plane_width, bottom + 40 + legend_row * static_cast<double>(rows), id, "Roofline of " + roof.device,
           about);
   draw_axes(svg, plane);
   draw_ceilings(svg, plane, roof);

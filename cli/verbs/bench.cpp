@@ -69,21 +69,21 @@ void add_options(CLI::App& command, BenchRequest& request) {
   add_shared_options(options, request.common, "bench", request.subject.get(), &request.json_file);
 }
 
-BenchRequest with_options(BenchRequest const& request, ProblemOptions const& problem) {
+BenchRequest bench_with_options(BenchRequest const& request, ProblemOptions const& problem) {
   BenchRequest one = request.copy();
   one.size = request.size.for_suite();
   parse_problem(problem, [&one](CLI::App& command) { add_options(command, one); });
   return one;
 }
 
-void add_subject(CLI::App& verb, std::unique_ptr<Subject> subject) {
+void add_bench_subject(CLI::App& verb, std::unique_ptr<Subject> subject) {
   Command const command = Command(verb).add_subcommand(subject->name(), subject->about());
   command.footer("Example: cosmati bench " + subject->name() + ' ' + subject->size_example() +
                  (subject->name() == "gemm" ? " --peer onednn --fail-below 0.97" : ""));
   auto const request = std::make_shared<BenchRequest>();
   request->subject = std::move(subject);
   command.when_read([command, request] { add_options(command, *request); });
-  command.callback([request] { bench_job(*request, with_options); });
+  command.callback([request] { bench_job(*request, bench_with_options); });
 }
 
 struct TableRequest {
@@ -162,7 +162,7 @@ void add_bench_command(CLI::App& program) {
       "large ones on a GPU, some rows and columns.\nExample: cosmati bench gemm --suite gemm-square "
       "--peer onednn,openblas --json results.jsonl");
   verb.when_read([verb] {
-    for (auto& subject : make_subjects()) add_subject(verb, std::move(subject));
+    for (auto& subject : make_subjects()) add_bench_subject(verb, std::move(subject));
     add_table(verb);
   });
 }

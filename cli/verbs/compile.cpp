@@ -36,7 +36,7 @@ void add_options(CLI::App& command, CompileRequest& request) {
   add_shared_options(options, request.common, "compile", request.subject.get());
 }
 
-void add_subject(CLI::App& verb, std::unique_ptr<Subject> subject) {
+void add_compile_subject(CLI::App& verb, std::unique_ptr<Subject> subject) {
   Command const command = Command(verb).add_subcommand(subject->name(), subject->about());
   command.footer("Example: cosmati compile " + subject->name() + ' ' + subject->size_example() +
                  " --arch sm_90a");
@@ -64,7 +64,7 @@ void add_compile_command(CLI::App& program) {
       "in parallel.\n--count N compiles the kernels of random problems and continues after a "
       "failure; --seed selects others.\nExample: cosmati compile gemm --suite figure9 --arch sm_90a");
   verb.when_read([verb] {
-    for (auto& subject : make_subjects()) add_subject(verb, std::move(subject));
+    for (auto& subject : make_subjects()) add_compile_subject(verb, std::move(subject));
   });
 }
 

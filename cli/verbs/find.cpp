@@ -33,20 +33,20 @@ void add_options(CLI::App& command, FindRequest& request) {
   add_shared_options(options, request.common, "find", request.subject.get());
 }
 
-FindRequest with_options(FindRequest const& request, ProblemOptions const& problem) {
+FindRequest find_with_options(FindRequest const& request, ProblemOptions const& problem) {
   FindRequest one = request.copy();
   one.size = request.size.for_suite();
   parse_problem(problem, [&one](CLI::App& command) { add_options(command, one); });
   return one;
 }
 
-void add_subject(CLI::App& verb, std::unique_ptr<Subject> subject) {
+void add_find_subject(CLI::App& verb, std::unique_ptr<Subject> subject) {
   Command const command = Command(verb).add_subcommand(subject->name(), subject->about());
   command.footer("Example: cosmati find " + subject->name() + ' ' + subject->size_example());
   auto const request = std::make_shared<FindRequest>();
   request->subject = std::move(subject);
   command.when_read([command, request] { add_options(command, *request); });
-  command.callback([request] { find_job(*request, with_options); });
+  command.callback([request] { find_job(*request, find_with_options); });
 }
 
 }  // namespace
@@ -59,7 +59,7 @@ void add_find_command(CLI::App& program) {
       "run it, on generated data. Results are not verified: see cosmati verify.\nExample: cosmati "
       "find conv --size 16x64x56x56x64x3x3 --pad 1,1,1,1 --out tuning.txt");
   verb.when_read([verb] {
-    for (auto& subject : make_subjects()) add_subject(verb, std::move(subject));
+    for (auto& subject : make_subjects()) add_find_subject(verb, std::move(subject));
   });
 }
 

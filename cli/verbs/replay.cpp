@@ -30,8 +30,6 @@ struct ReplayRequest {
   Common common;
 };
 
-[[noreturn]] void refuse(std::string const& sentence) { throw Error(ErrorCode::bad_request, sentence); }
-
 // One recorded problem, as a subject without options.
 class Recorded final : public Subject {
  public:

@@ -26,7 +26,7 @@ void add_options(CLI::App& command, RunRequest& request) {
   add_shared_options(options, request.common, "run", request.subject.get());
 }
 
-void add_subject(CLI::App& verb, std::unique_ptr<Subject> subject) {
+void add_run_subject(CLI::App& verb, std::unique_ptr<Subject> subject) {
   Command const command = Command(verb).add_subcommand(subject->name(), subject->about());
   command.footer("Example: cosmati run " + subject->name() + ' ' + subject->run_example());
   auto const request = std::make_shared<RunRequest>();
@@ -42,7 +42,7 @@ void add_run_command(CLI::App& program) {
   verb.require_subcommand();
   verb.footer("Example: cosmati run gemm --a A.npy --b B.npy --layout nt --out D.npy");
   verb.when_read([verb] {
-    for (auto& subject : make_subjects()) add_subject(verb, std::move(subject));
+    for (auto& subject : make_subjects()) add_run_subject(verb, std::move(subject));
   });
 }
 

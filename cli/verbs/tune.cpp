@@ -35,20 +35,20 @@ void add_options(CLI::App& command, TuneRequest& request) {
   add_shared_options(options, request.common, "tune", request.subject.get());
 }
 
-TuneRequest with_options(TuneRequest const& request, ProblemOptions const& problem) {
+TuneRequest tune_with_options(TuneRequest const& request, ProblemOptions const& problem) {
   TuneRequest one = request.copy();
   one.size = request.size.for_suite();
   parse_problem(problem, [&one](CLI::App& command) { add_options(command, one); });
   return one;
 }
 
-void add_subject(CLI::App& verb, std::unique_ptr<Subject> subject) {
+void add_tune_subject(CLI::App& verb, std::unique_ptr<Subject> subject) {
   Command const command = Command(verb).add_subcommand(subject->name(), subject->about());
   command.footer("Example: cosmati tune " + subject->name() + " --suite llm --out tuning.txt");
   auto const request = std::make_shared<TuneRequest>();
   request->subject = std::move(subject);
   add_options(command, *request);
-  command.callback([request] { tune_job(*request, with_options); });
+  command.callback([request] { tune_job(*request, tune_with_options); });
 }
 
 }  // namespace
@@ -60,7 +60,7 @@ void add_tune_command(CLI::App& program) {
       "Writes a line per class of problems and GPU, which run, verify, bench, explain and compile "
       "use with --tuning FILE. Similar sizes form one class "
       "(docs/decisions/0006-tuning.md).\nExample: cosmati tune gemm --suite squares --out tuning.txt");
-  add_subject(verb, make_subject("gemm"));
+  add_tune_subject(verb, make_subject("gemm"));
 }
 
 }  // namespace cosmati::cli

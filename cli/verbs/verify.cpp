@@ -40,21 +40,21 @@ void add_options(CLI::App& command, VerifyRequest& request) {
   add_shared_options(options, request.common, "verify", request.subject.get());
 }
 
-VerifyRequest with_options(VerifyRequest const& request, ProblemOptions const& problem) {
+VerifyRequest verify_with_options(VerifyRequest const& request, ProblemOptions const& problem) {
   VerifyRequest one = request.copy();
   one.size = request.size.for_suite();
   parse_problem(problem, [&one](CLI::App& command) { add_options(command, one); });
   return one;
 }
 
-void add_subject(CLI::App& verb, std::unique_ptr<Subject> subject) {
+void add_verify_subject(CLI::App& verb, std::unique_ptr<Subject> subject) {
   Command const command = Command(verb).add_subcommand(subject->name(), subject->about());
   command.footer("Without a size, random problems are generated.\nExample: cosmati verify " +
                  subject->name() + ' ' + subject->size_example());
   auto const request = std::make_shared<VerifyRequest>();
   request->subject = std::move(subject);
   command.when_read([command, request] { add_options(command, *request); });
-  command.callback([request] { verify_job(*request, with_options); });
+  command.callback([request] { verify_job(*request, verify_with_options); });
 }
 
 }  // namespace
@@ -68,7 +68,7 @@ void add_verify_command(CLI::App& program) {
       "terms; they are\npoisoned before the run and placed between guard bands. --type accepts a list, "
       "or all.\nExample: cosmati verify gemm --size 1:65:16x127x333 --type f32,bf16 --layout tn");
   verb.when_read([verb] {
-    for (auto& subject : make_subjects()) add_subject(verb, std::move(subject));
+    for (auto& subject : make_subjects()) add_verify_subject(verb, std::move(subject));
   });
 }
 

@@ -16,7 +16,7 @@
 namespace cosmati::io {
 namespace {
 
-[[noreturn]] void fail(std::string const& path, char const* what) {
+[[noreturn]] void fail_tuning(std::string const& path, char const* what) {
   throw Error(ErrorCode::system, path + ": " + what + ": " + std::generic_category().message(errno));
 }
 
@@ -35,7 +35,7 @@ class Lock {
  private:
   bool lock(std::string const& path) {
     descriptor_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0666);
-    if (descriptor_ < 0) fail(path, "cannot be opened for writing");
+    if (descriptor_ < 0) fail_tuning(path, "cannot be opened for writing");
     struct stat mine {
     }, named{};
     if (::fstat(descriptor_, &mine) != 0 || !S_ISREG(mine.st_mode)) {
@@ -47,7 +47,7 @@ class Lock {
         int const error = errno;
         ::close(descriptor_);
         errno = error;
-        fail(path, "cannot be locked");
+        fail_tuning(path, "cannot be locked");
       }
     return ::stat(path.c_str(), &named) == 0 && mine.st_ino == named.st_ino && mine.st_dev == named.st_dev;
   }
@@ -64,7 +64,7 @@ TuningTable tuning_to_add_to(std::string const& path) {
   check_writable(path);
   if (::stat(path.c_str(), &status) != 0) return {};
   if (!S_ISREG(status.st_mode)) bad_file(path, "is not a regular file");
-  if (::access(path.c_str(), R_OK | W_OK) != 0) fail(path, "cannot be opened for writing");
+  if (::access(path.c_str(), R_OK | W_OK) != 0) fail_tuning(path, "cannot be opened for writing");
   return read_tuning(path);
 }
 

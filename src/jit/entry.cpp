@@ -17,7 +17,7 @@ namespace {
 static_assert(std::endian::native == std::endian::little, "entries are little-endian");
 
 constexpr std::string_view magic = "COSMATIK";
-constexpr std::uint32_t version = 2;
+constexpr std::uint32_t format_version = 2;
 constexpr std::string_view suffix = ".kernel";
 constexpr std::size_t name_digits = 24;
 
@@ -108,7 +108,7 @@ std::string format_entry(std::string_view key, Cubin const& cubin) {
   std::string file;
   file.reserve(key.size() + cubin.image.size() + 1024);
   file += magic;
-  append_number(file, version);
+  append_number(file, format_version);
   append_bytes(file, key.data(), key.size());
   append_bytes(file, cubin.image.data(), cubin.image.size());
   for (std::string const* text : {&cubin.lowered_name, &cubin.compiler, &cubin.compiler_warnings})
@@ -122,14 +122,14 @@ std::string format_entry(std::string_view key, Cubin const& cubin) {
 
 std::optional<Entry> parse_entry(std::span<std::byte const> file) {
   std::uint32_t stored = 0;
-  if (file.size() < magic.size() + sizeof version + sizeof stored) return std::nullopt;
+  if (file.size() < magic.size() + sizeof format_version + sizeof stored) return std::nullopt;
   auto const contents = file.first(file.size() - sizeof stored);
   std::memcpy(&stored, file.data() + contents.size(), sizeof stored);
   if (std::memcmp(file.data(), magic.data(), magic.size()) != 0 ||
       stored != checksum(contents.data(), contents.size()))
     return std::nullopt;
   Reader reader(contents.subspan(magic.size()));
-  if (reader.number<std::uint32_t>() != version) return std::nullopt;
+  if (reader.number<std::uint32_t>() != format_version) return std::nullopt;
   Entry entry;
   entry.key = reader.text();
   auto const image = reader.bytes();

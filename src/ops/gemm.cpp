@@ -9,12 +9,12 @@
 namespace cosmati {
 namespace {
 
-constexpr char const* operation = "gemm";
+constexpr char const* gemm_name = "gemm";
 
 void check_extent(Named tensor, int dimension, Named model, int model_dimension) {
   Index const expected = model.tensor.extent(model_dimension);
   if (tensor.tensor.extent(dimension) == expected) return;
-  refuse(operation, fmt::format("{} is {}, {} is {}; extent {} of {} must be {}, extent {} of {}",
+  refuse(gemm_name, fmt::format("{} is {}, {} is {}; extent {} of {} must be {}, extent {} of {}",
                                 tensor.name, to_string(tensor.tensor), model.name, to_string(model.tensor),
                                 dimension, tensor.name, expected, model_dimension, model.name));
 }
@@ -22,28 +22,28 @@ void check_extent(Named tensor, int dimension, Named model, int model_dimension)
 }  // namespace
 
 void validate(GemmProblem const& problem) {
-  check_tensors(operation, problem);
+  check_tensors(gemm_name, problem);
   Named const a{"a", problem.a}, b{"b", problem.b}, c{"c", problem.c}, d{"d", problem.d};
-  for (Named const& tensor : {a, b, d}) check_rank(operation, tensor, 3);
+  for (Named const& tensor : {a, b, d}) check_rank(gemm_name, tensor, 3);
   check_extent(b, 1, a, 2);  // k
   check_extent(d, 1, a, 1);  // m
   check_extent(d, 2, b, 2);  // n
   check_extent(a, 0, d, 0);  // batch
   check_extent(b, 0, d, 0);
-  if (problem.c.present()) check_same_shape(operation, c, d);
+  if (problem.c.present()) check_same_shape(gemm_name, c, d);
   if (problem.accumulator) {
     DataType const usual = accumulator_type(problem.a.type, problem.b.type);
     bool const halves = problem.a.type == DataType::f16 && problem.b.type == DataType::f16;
     if (*problem.accumulator != usual && !(halves && *problem.accumulator == DataType::f16))
-      refuse(operation, fmt::format("products of {} and {} are summed in {}{}, not in {}",
+      refuse(gemm_name, fmt::format("products of {} and {} are summed in {}{}, not in {}",
                                     name_of(problem.a.type), name_of(problem.b.type), name_of(usual),
                                     halves ? " or f16" : "", name_of(*problem.accumulator)));
   }
   if (problem.compute != ComputeMode::exact &&
       (problem.a.type != DataType::f32 || problem.b.type != DataType::f32))
-    refuse(operation, fmt::format("{} splits factors of f32; a and b are {} and {}", name_of(problem.compute),
+    refuse(gemm_name, fmt::format("{} splits factors of f32; a and b are {} and {}", name_of(problem.compute),
                                   name_of(problem.a.type), name_of(problem.b.type)));
-  check_epilogue(operation, problem.epilogue, epilogue::gemm_indices, d, problem.c.present());
+  check_epilogue(gemm_name, problem.epilogue, epilogue::gemm_indices, d, problem.c.present());
 }
 
 GemmProblem matrix_of_batch(GemmProblem const& problem) {

@@ -8,7 +8,7 @@
 namespace cosmati {
 namespace {
 
-constexpr char const* operation = "grouped gemm";
+constexpr char const* grouped_gemm_name = "grouped gemm";
 
 // Adds the member's number to its errors.
 template <class Check>
@@ -22,15 +22,18 @@ void of_member(std::size_t number, Check&& check) {
 
 void check_type(char const* name, TensorDescription const& first, TensorDescription const& other) {
   if (other.type != first.type)
-    refuse(operation, fmt::format("{} is {}, that of member 0 is {}; all members must have the same type",
-                                  name, name_of(other.type), name_of(first.type)));
+    refuse(grouped_gemm_name,
+           fmt::format("{} is {}, that of member 0 is {}; all members must have the same type", name,
+                       name_of(other.type), name_of(first.type)));
 }
 
 void check_like(GemmProblem const& first, GemmProblem const& member) {
-  if (member.batch() != 1) refuse(operation, fmt::format("a batch of {}; it must be 1", member.batch()));
-  if (member.by_pointers) refuse(operation, "matrices given by arrays of pointers; a member has one matrix");
+  if (member.batch() != 1)
+    refuse(grouped_gemm_name, fmt::format("a batch of {}; it must be 1", member.batch()));
+  if (member.by_pointers)
+    refuse(grouped_gemm_name, "matrices given by arrays of pointers; a member has one matrix");
   if (!(member.epilogue.expression == first.epilogue.expression))
-    refuse(operation,
+    refuse(grouped_gemm_name,
            fmt::format("the epilogue {}, that of member 0 is {}; all members must have the same epilogue",
                        member.epilogue.expression.text(), first.epilogue.expression.text()));
   check_type("a", first.a, member.a);
@@ -38,7 +41,7 @@ void check_like(GemmProblem const& first, GemmProblem const& member) {
   check_type("c", first.c, member.c);
   check_type("d", first.d, member.d);
   if (member.accumulator != first.accumulator)
-    refuse(operation,
+    refuse(grouped_gemm_name,
            "the accumulator type differs from that of member 0; all members must have the same type");
   auto const& names = first.epilogue.expression;
   for (std::size_t i = 0; i < first.epilogue.operands.size(); ++i)

@@ -12,7 +12,7 @@
 namespace cosmati {
 namespace {
 
-constexpr char const* operation = "pooling";
+constexpr char const* pooling_name = "pooling";
 
 // The windows along one dimension of the image, and the names of their numbers in messages.
 struct Side {
@@ -38,11 +38,11 @@ std::vector<Side> sides_of(PoolingProblem const& p) {
 }
 
 void check_numbers(Side const& side) {
-  check_at_least(operation, side.of_window, side.window, 1);
-  check_at_least(operation, side.of_stride, side.stride, 1);
-  check_at_least(operation, side.of_dilation, side.dilation, 1);
-  check_at_least(operation, side.of_begin, side.pad_begin, 0);
-  check_at_least(operation, side.of_end, side.pad_end, 0);
+  check_at_least(pooling_name, side.of_window, side.window, 1);
+  check_at_least(pooling_name, side.of_stride, side.stride, 1);
+  check_at_least(pooling_name, side.of_dilation, side.dilation, 1);
+  check_at_least(pooling_name, side.of_begin, side.pad_begin, 0);
+  check_at_least(pooling_name, side.of_end, side.pad_end, 0);
 }
 
 void check_extent(PoolingProblem const& problem, Side const& side) {
@@ -56,13 +56,13 @@ void check_extent(PoolingProblem const& problem, Side const& side) {
       "extent {} of x, {}, with padding {} + {}, a window of {}, dilation {} and stride {}", side.dimension,
       image, side.pad_begin, side.pad_end, side.window, side.dilation, side.stride);
   if (extent(false) == 0 && extent(true) == 0)
-    refuse(operation, "the window does not fit into the padded image: " + geometry);
+    refuse(pooling_name, "the window does not fit into the padded image: " + geometry);
   std::string legal = fmt::format("{}", extent(true));
   if (extent(false) != extent(true))
     legal = extent(false) == 0 ? legal + " (rounded up)"
                                : fmt::format("{}, or {} if rounded up", extent(false), extent(true));
-  refuse(operation, fmt::format("y is {}; its extent {} must be {}: {}", to_string(problem.y), side.dimension,
-                                legal, geometry));
+  refuse(pooling_name, fmt::format("y is {}; its extent {} must be {}: {}", to_string(problem.y),
+                                   side.dimension, legal, geometry));
 }
 
 void check_has_tap(PoolingProblem const& problem, Side const& side, Index window) {
@@ -70,7 +70,7 @@ void check_has_tap(PoolingProblem const& problem, Side const& side, Index window
   Index const start = window * side.stride - side.pad_begin;
   Index const tap = start < 0 ? (-start + dilation - 1) / dilation : 0;  // the first tap inside the image
   if (tap < side.window && start + tap * dilation < image) return;
-  refuse(operation,
+  refuse(pooling_name,
          fmt::format("window {} along dimension {} has no tap inside the image: extent {}, padding {} + {}, "
                      "window {}, dilation {}, stride {}; only average-with-padding is defined there",
                      window, side.dimension, image, side.pad_begin, side.pad_end, side.window, dilation,
@@ -89,10 +89,10 @@ void check_taps(PoolingProblem const& problem, Side const& side) {
 void check_indices(PoolingProblem const& problem) {
   Named const indices{"indices", problem.indices};
   if (problem.mode != PoolingMode::max)
-    refuse(operation,
+    refuse(pooling_name,
            fmt::format("indices are given, but the mode is {}; only max has indices", name_of(problem.mode)));
-  check_same_shape(operation, indices, {"y", problem.y});
-  check_type(operation, indices, {DataType::s32, DataType::u8});
+  check_same_shape(pooling_name, indices, {"y", problem.y});
+  check_type(pooling_name, indices, {DataType::s32, DataType::u8});
   bool const taps = problem.indices.type == DataType::u8;
   Index const limit = taps ? 256 : Index{1} << 31;
   Index count = 1;
@@ -103,9 +103,10 @@ void check_indices(PoolingProblem const& problem) {
     extents += fmt::format("{}{}", extents.empty() ? "" : " x ", extent);
   }
   if (count > limit)
-    refuse(operation, fmt::format("indices of type {}: {} {} exceed the limit of {}; s32 counts up to 2^31 "
-                                  "pixels of the image",
-                                  name_of(problem.indices.type), extents, taps ? "taps" : "pixels", limit));
+    refuse(pooling_name,
+           fmt::format("indices of type {}: {} {} exceed the limit of {}; s32 counts up to 2^31 "
+                       "pixels of the image",
+                       name_of(problem.indices.type), extents, taps ? "taps" : "pixels", limit));
 }
 
 }  // namespace
@@ -120,15 +121,15 @@ PoolingMode parse_pooling_mode(std::string const& name) {
 }
 
 void validate(PoolingProblem const& problem) {
-  check_tensors(operation, problem);
-  check_rank(operation, {"x", problem.x}, 4, 5);
-  check_rank(operation, {"y", problem.y}, problem.x.layout.rank());
+  check_tensors(pooling_name, problem);
+  check_rank(pooling_name, {"x", problem.x}, 4, 5);
+  check_rank(pooling_name, {"y", problem.y}, problem.x.layout.rank());
   std::vector<Side> const sides = sides_of(problem);
   for (Side const& side : sides) check_numbers(side);
   for (int d = 0; d < 2; ++d)
     if (problem.x.extent(d) != problem.y.extent(d))
-      refuse(operation, fmt::format("x is {}, y is {}; their first two extents must be equal",
-                                    to_string(problem.x), to_string(problem.y)));
+      refuse(pooling_name, fmt::format("x is {}, y is {}; their first two extents must be equal",
+                                       to_string(problem.x), to_string(problem.y)));
   for (Side const& side : sides) {
     check_extent(problem, side);
     if (problem.mode != PoolingMode::average_with_padding) check_taps(problem, side);

@@ -15,13 +15,14 @@
 namespace cosmati::dcgan {
 namespace {
 
-constexpr double slope = 0.2;
+constexpr double leaky_slope = 0.2;
 
 // The epilogue acc -> gradient before leaky_relu, where acc is the gradient after it, and h, the activation's
 // value, has the sign of its argument. `at`: those of the `indices` that h has.
 Epilogue activation_gradient(TensorDescription const& h, std::string const& at,
                              std::span<std::string_view const> indices) {
-  return {epilogue::parse(fmt::format("select(h[{}] > 0, acc, {} * acc)", at, slope), indices), {h}, {}};
+  return {
+      epilogue::parse(fmt::format("select(h[{}] > 0, acc, {} * acc)", at, leaky_slope), indices), {h}, {}};
 }
 
 }  // namespace
@@ -49,7 +50,7 @@ Discriminator::Discriminator(Network& network, Architecture const& a, Index batc
     layer.h = bench_.memory(h);
     if (!first) {
       layer.normal = bench_.memory(layer.output);
-      normalized_.emplace_back(network, "bn" + number, outputs, slope);
+      normalized_.emplace_back(network, "bn" + number, outputs, leaky_slope);
       normalized_.back().prepare(bench_, network, layer.output, h, true, batch_);
     }
     TensorDescription const image = precision.factor(x), dy = precision.factor(layer.output);
@@ -73,7 +74,7 @@ Discriminator::Discriminator(Network& network, Architecture const& a, Index batc
   ActivationProblem activation;
   activation.direction = Direction::backward;
   activation.function = ActivationFunction::leaky_relu;
-  activation.alpha = slope;
+  activation.alpha = leaky_slope;
   activation.x = activation.y = activation.dx = layers_[0].output;
   if (!bench_.fuses()) bench_.make(first_deactivate_, activation);
 

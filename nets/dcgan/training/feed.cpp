@@ -14,11 +14,13 @@ namespace cosmati::dcgan {
 namespace {
 
 constexpr unsigned long long latents_purpose = 1ULL << 41;  // of a random stream; see replica.cpp
-constexpr std::size_t alignment = 256;                      // bytes
+constexpr std::size_t buffer_alignment = 256;               // bytes
 constexpr std::size_t block_bytes = 64ULL << 20;
 constexpr long long longest_block = 64;  // steps
 
-std::size_t rounded(std::size_t bytes) { return (bytes + alignment - 1) / alignment * alignment; }
+std::size_t rounded(std::size_t bytes) {
+  return (bytes + buffer_alignment - 1) / buffer_alignment * buffer_alignment;
+}
 
 }  // namespace
 
@@ -34,7 +36,7 @@ Feed::Feed(Settings const& settings, Pictures const& pictures, Device const& dev
       latents_at_(rounded(static_cast<std::size_t>(count * settings.architecture.image_elements()))),
       numbers_at_(latents_at_ +
                   rounded(static_cast<std::size_t>(count * settings.architecture.latent) * sizeof(float))),
-      row_bytes_(numbers_at_ + alignment),
+      row_bytes_(numbers_at_ + buffer_alignment),
       block_steps_(std::clamp(static_cast<long long>(block_bytes / row_bytes_), 1LL, longest_block)),
       uploads_(device) {
   for (int place : {0, 1}) {

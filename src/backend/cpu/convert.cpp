@@ -10,10 +10,10 @@
 namespace cosmati::cpu {
 namespace {
 
-constexpr Index chunk = 512;           // elements
-constexpr Index tile = 32;             // rows and columns of a transposed block
-constexpr Index small_work = 1 << 14;  // number of elements converted in the time it takes to start a second
-                                       // thread
+constexpr Index conversion_chunk = 512;      // elements
+constexpr Index tile = 32;                   // rows and columns of a transposed block
+constexpr Index small_conversion = 1 << 14;  // number of elements converted in the time it takes to start a
+                                             // second thread
 
 // True if float represents every value of `type` exactly.
 bool fits_float(DataType type) { return type != DataType::f64 && type != DataType::s32; }
@@ -21,9 +21,9 @@ bool fits_float(DataType type) { return type != DataType::f64 && type != DataTyp
 template <class Real>
 void convert_chunk(DataType from, void const* source, Index source_stride, DataType to, void* target,
                    Index target_stride, Index count) {
-  Real buffer[chunk];
-  for (Index first = 0; first < count; first += chunk) {
-    Index const length = std::min(chunk, count - first);
+  Real buffer[conversion_chunk];
+  for (Index first = 0; first < count; first += conversion_chunk) {
+    Index const length = std::min(conversion_chunk, count - first);
     read_row(from, element(from, source, first * source_stride), source_stride, buffer, length);
     write_row(buffer, to, element(to, target, first * target_stride), target_stride, length);
   }
@@ -157,7 +157,7 @@ void convert_elements(TensorDescription const& from, void const* source, TensorD
   Copy const copy{from.type, to.type, source, target, make_loop_nest<2>({to.layout, from.layout})};
   auto const& nest = copy.nest;
   if (nest.size() == 0) return;
-  if (nest.size() < small_work) threads = 1;
+  if (nest.size() < small_conversion) threads = 1;
   int source_inner = nest.rank - 1;
   for (int d = nest.rank - 1; d >= 0; --d)
     if (nest.stride[1][static_cast<std::size_t>(d)] < nest.stride[1][static_cast<std::size_t>(source_inner)])

@@ -12,12 +12,12 @@
 namespace cosmati::cpu {
 namespace {
 
-constexpr Index chunk = 512;  // elements; a multiple of the four words of a Philox block
+constexpr Index dropout_chunk = 512;  // elements; a multiple of the four words of a Philox block
 
-// Generates the random words of elements [first, first + chunk); `first` is a multiple of 4.
+// Generates the random words of elements [first, first + dropout_chunk); `first` is a multiple of 4.
 COSMATI_ALWAYS_INLINE void draw_words(PhiloxKeys const& seed, unsigned long long step,
                                       unsigned long long first, unsigned* words) {
-  for (unsigned block = 0; block < chunk / 4; ++block) {
+  for (unsigned block = 0; block < dropout_chunk / 4; ++block) {
     PhiloxBlock const drawn = philox_block(seed, step, first / 4 + block);
     for (unsigned i = 0; i < 4; ++i) words[4 * block + i] = drawn.word[i];
   }
@@ -43,23 +43,23 @@ class DropoutKernel final : public HostKernel<DropoutProblem> {
   DropoutKernel(DropoutProblem const& problem, int threads)
       : problem_(problem),
         nest_(make_loop_nest<3>({row_major(problem.x.shape()), problem.x.layout, problem.y.layout})),
-        threads_(nest_.size() < 4 * chunk ? 1 : threads) {}
+        threads_(nest_.size() < 4 * dropout_chunk ? 1 : threads) {}
 
   void run(DropoutProblem::Arguments const& arguments, std::byte*) const override {
     bool const in_double = problem_.x.type == DataType::f64 || problem_.x.type == DataType::s32;
     parallel_parts(threads_, [&](int part, int parts) {
-      auto const [first, last] = share(nest_.size(), part, parts, chunk);
-      for (Index at = first; at < last; at += chunk)
-        in_double ? drop<double>(arguments, at, std::min(chunk, last - at))
-                  : drop<float>(arguments, at, std::min(chunk, last - at));
+      auto const [first, last] = share(nest_.size(), part, parts, dropout_chunk);
+      for (Index at = first; at < last; at += dropout_chunk)
+        in_double ? drop<double>(arguments, at, std::min(dropout_chunk, last - at))
+                  : drop<float>(arguments, at, std::min(dropout_chunk, last - at));
     });
   }
 
  private:
   template <class Real>
   void drop(DropoutProblem::Arguments const& arguments, Index first, Index count) const {
-    alignas(64) unsigned words[chunk];
-    alignas(64) Real values[chunk];
+    alignas(64) unsigned words[dropout_chunk];
+    alignas(64) Real values[dropout_chunk];
     DropoutMask const mask(problem_.probability, problem_.seed, arguments.step);
     for_each_piece(first, count, [&](Index linear, Index at, Index length) {
       read_row(problem_.x.type, element(problem_.x.type, arguments.x, nest_.offset(1, linear)),

@@ -14,8 +14,8 @@
 namespace cosmati::cpu {
 namespace {
 
-constexpr Index chunk = 512;           // elements
-constexpr Index small_work = 1 << 13;  // elements processed in the time needed to start a second thread
+constexpr Index optimizer_chunk = 512;   // elements
+constexpr Index small_update = 1 << 13;  // elements processed in the time needed to start a second thread
 
 // The update of one parameter, with its constants in Real.
 template <class Real>
@@ -94,7 +94,7 @@ class OptimizerKernel final : public HostKernel<OptimizerProblem> {
       : problem_(problem),
         nest_(make_loop_nest<3>({problem.parameter.layout, problem.gradient.layout,
                                  problem.state.present() ? problem.state.layout : problem.parameter.layout})),
-        threads_(nest_.size() < small_work ? 1 : threads) {
+        threads_(nest_.size() < small_update ? 1 : threads) {
     wide_ = problem.parameter.type == DataType::f64 || problem.gradient.type == DataType::f64;
   }
 
@@ -109,12 +109,13 @@ class OptimizerKernel final : public HostKernel<OptimizerProblem> {
   void step(OptimizerProblem::Arguments const& arguments, Real factor) const {
     Step<Real> const values(problem_, step_numbers(problem_, arguments));
     Index const inner = nest_.inner();
-    Index const per_row = (inner + chunk - 1) / chunk;
+    Index const per_row = (inner + optimizer_chunk - 1) / optimizer_chunk;
     parallel_parts(threads_, [&](int part, int parts) {
       auto const [first, last] = share(nest_.rows() * per_row, part, parts);
       for (Index i = first; i < last; ++i) {
-        Index const column = i % per_row * chunk;
-        step_chunk(values, arguments, factor, i / per_row * inner + column, std::min(chunk, inner - column));
+        Index const column = i % per_row * optimizer_chunk;
+        step_chunk(values, arguments, factor, i / per_row * inner + column,
+                   std::min(optimizer_chunk, inner - column));
       }
     });
   }
@@ -122,7 +123,7 @@ class OptimizerKernel final : public HostKernel<OptimizerProblem> {
   template <class Real>
   void step_chunk(Step<Real> const& values, OptimizerProblem::Arguments const& arguments, Real factor,
                   Index linear, Index count) const {
-    alignas(64) Real buffers[4][chunk];
+    alignas(64) Real buffers[4][optimizer_chunk];
     bool const stateful = problem_.state.present();
     bool const second = problem_.kind == OptimizerKind::adam;
     // Accessed in place if the tensor is contiguous and has type Real; otherwise through a buffer.

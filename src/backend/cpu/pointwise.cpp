@@ -18,7 +18,7 @@ constexpr int max_streams =
     3 + max_epilogue_operands + max_epilogue_stores;  // 3: result, accumulator, source
 constexpr Index largest_chunk = 1024;                 // elements
 constexpr Index shortest_row = 128;                   // if rows are shorter, a chunk holds several
-constexpr Index small_work = 1 << 13;  // elements processed in the time needed to start a second thread
+constexpr Index small_map = 1 << 13;  // elements processed in the time needed to start a second thread
 
 // How the program accesses a chunk of a tensor.
 enum class Access : unsigned char {
@@ -70,7 +70,7 @@ class Evaluation final : public Pointwise::Implementation {
                       : std::max<Index>(largest_chunk / std::max<Index>(nest_.inner(), 1), 1) * nest_.inner();
     for (StreamPlan& stream : inputs_) stream.access = access(stream);
     for (StreamPlan& stream : outputs_) stream.access = access(stream);
-    if (nest_.size() < small_work) threads_ = 1;
+    if (nest_.size() < small_map) threads_ = 1;
     buffer_bytes_ = round_up(static_cast<std::size_t>(chunk_) * sizeof(Real));
     streams_bytes_ =
         round_up(inputs_.size() * sizeof(epilogue::Stream<Real>) + outputs_.size() * sizeof(Real*));

@@ -13,7 +13,7 @@
 namespace cosmati::cpu {
 namespace {
 
-constexpr Index chunk = 256;  // elements of a line that are pooled at a time
+constexpr Index pooling_chunk = 256;  // elements of a line that are pooled at a time
 
 // Replaces the best value by a larger one or by the first NaN. best_tap = -1: no value yet.
 template <class Real>
@@ -84,7 +84,7 @@ class PoolingKernel final : public HostKernel<PoolingProblem> {
     Index const outer =
         along_columns ? problem_.x.extent(0) * problem_.x.extent(1) : problem_.x.extent(lines_.across);
     Index const length = along_columns ? 1 : problem_.x.extent(lines_.along);
-    Index const pieces = (length + chunk - 1) / chunk;
+    Index const pieces = (length + pooling_chunk - 1) / pooling_chunk;
     parallel_parts(threads_, [&](int part, int parts) {
       auto const [first, last] = share(outer * pieces * rows, part, parts);
       for (Index i = first; i < last; ++i) {
@@ -95,8 +95,8 @@ class PoolingKernel final : public HostKernel<PoolingProblem> {
           place.at[1] = rest % problem_.x.extent(1);
         } else {
           place.at[lines_.across] = rest / pieces;
-          place.at[lines_.along] = rest % pieces * chunk;
-          place.count = std::min(chunk, length - place.at[lines_.along]);
+          place.at[lines_.along] = rest % pieces * pooling_chunk;
+          place.count = std::min(pooling_chunk, length - place.at[lines_.along]);
         }
         visit(place);
       }
@@ -111,8 +111,8 @@ class PoolingKernel final : public HostKernel<PoolingProblem> {
   void pool(PoolingProblem::Arguments const& arguments, Place place, void* taps) const {
     Index const columns = problem_.y.extent(3);
     if (lines_.along == 3) {
-      for (place.at[3] = 0; place.at[3] < columns; place.at[3] += chunk) {
-        place.count = std::min(chunk, columns - place.at[3]);
+      for (place.at[3] = 0; place.at[3] < columns; place.at[3] += pooling_chunk) {
+        place.count = std::min(pooling_chunk, columns - place.at[3]);
         pool_piece(arguments, place, taps);
       }
     } else {
@@ -146,9 +146,9 @@ class PoolingKernel final : public HostKernel<PoolingProblem> {
   }
 
   void pool_piece(PoolingProblem::Arguments const& arguments, Place const& place, void* taps) const {
-    alignas(64) Real best[chunk];
-    alignas(64) Real values[chunk];
-    alignas(64) int best_tap[chunk];
+    alignas(64) Real best[pooling_chunk];
+    alignas(64) Real values[pooling_chunk];
+    alignas(64) int best_tap[pooling_chunk];
     DataType const type = problem_.x.type;
     Index const step =
         problem_.x.layout.stride[lines_.along] * (lines_.along == 3 ? lines_.columns.stride : 1);
@@ -200,8 +200,8 @@ class PoolingKernel final : public HostKernel<PoolingProblem> {
   void spread(PoolingProblem::Arguments const& arguments, Place place, void const* taps) const {
     Index const columns = problem_.x.extent(3);
     if (lines_.along == 3) {
-      for (place.at[3] = 0; place.at[3] < columns; place.at[3] += chunk) {
-        place.count = std::min(chunk, columns - place.at[3]);
+      for (place.at[3] = 0; place.at[3] < columns; place.at[3] += pooling_chunk) {
+        place.count = std::min(pooling_chunk, columns - place.at[3]);
         spread_piece(arguments, place, taps);
       }
     } else {
@@ -210,7 +210,7 @@ class PoolingKernel final : public HostKernel<PoolingProblem> {
   }
 
   void spread_piece(PoolingProblem::Arguments const& arguments, Place const& place, void const* taps) const {
-    alignas(64) Real sum[chunk] = {};
+    alignas(64) Real sum[pooling_chunk] = {};
     auto const& [n, c, h, w] = place.at;
     for (Index r = 0; r < lines_.rows.taps; ++r) {
       Index const p = lines_.rows.window_at(h, r);
@@ -239,8 +239,8 @@ class PoolingKernel final : public HostKernel<PoolingProblem> {
   // Adds the gradients that windows pass to their tap (r, s) to sum[i * step].
   void add_windows(PoolingProblem::Arguments const& arguments, void const* taps, Place const& windows,
                    Index r, Index s, Real* sum, Index step) const {
-    alignas(64) Real dy[chunk];
-    alignas(64) int chosen[chunk];
+    alignas(64) Real dy[pooling_chunk];
+    alignas(64) int chosen[pooling_chunk];
     auto const& [n, c, p, q] = windows.at;
     TensorDescription const& y = problem_.y;
     read_row(y.type, element(y.type, arguments.dy, offset(y, n, c, p, q)), y.layout.stride[lines_.along], dy,

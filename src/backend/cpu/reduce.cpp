@@ -14,8 +14,8 @@
 namespace cosmati::cpu {
 namespace {
 
-constexpr Index chunk = 512;           // elements
-constexpr Index small_work = 1 << 14;  // elements processed in the time needed to start a second thread
+constexpr Index reduce_chunk = 512;   // elements
+constexpr Index small_sum = 1 << 14;  // elements processed in the time needed to start a second thread
 
 double initial(ReduceOperation operation) {
   if (operation == ReduceOperation::max) return -HUGE_VAL;
@@ -105,10 +105,10 @@ Reduction::Reduction(ReduceProblem const& problem, int threads) : problem_(probl
   kept_ = make_loop_nest<2>({kept, problem.y.layout});
   reduced_ = make_loop_nest<1>({reduced});
   inner_reduced_ = kept_.rank == 0 || (reduced_.rank > 0 && reduced_.inner_stride(0) < kept_.inner_stride(0));
-  width_ = inner_reduced_ ? 1 : std::min(chunk, kept_.inner());
+  width_ = inner_reduced_ ? 1 : std::min(reduce_chunk, kept_.inner());
   groups_ = inner_reduced_ ? kept_.size()
                            : kept_.rows() * ((kept_.inner() + width_ - 1) / std::max<Index>(width_, 1));
-  if (kept_.size() * reduced_.size() < small_work) threads_ = 1;
+  if (kept_.size() * reduced_.size() < small_sum) threads_ = 1;
   split_ = threads_ > 1 && groups_ < 2 * threads_;
 }
 
@@ -125,7 +125,7 @@ Index Reduction::width_of(Index group) const {
 }
 
 void Reduction::reduce_group(void const* x, Index group, Index first, Index last, double* results) const {
-  double buffer[chunk];
+  double buffer[reduce_chunk];
   DataType const type = problem_.x.type;
   Index const width = width_of(group);
   std::fill(results, results + width, initial(problem_.operation));
@@ -133,7 +133,7 @@ void Reduction::reduce_group(void const* x, Index group, Index first, Index last
     Index const start = kept_.offset(0, group);
     Index const inner = reduced_.inner(), step = reduced_.inner_stride(0);
     for (Index at = first; at < last;) {
-      Index const length = std::min({chunk, inner - at % inner, last - at});
+      Index const length = std::min({reduce_chunk, inner - at % inner, last - at});
       read_row(type, element(type, x, start + reduced_.offset(0, at)), step, buffer, length);
       results[0] = join_into_one(problem_.operation, results[0], buffer, length);
       at += length;
@@ -149,7 +149,7 @@ void Reduction::reduce_group(void const* x, Index group, Index first, Index last
 }
 
 void Reduction::store_group(double const* results, void* y, Index group) const {
-  double scaled[chunk];
+  double scaled[reduce_chunk];
   Index const width = width_of(group);
   double const count = static_cast<double>(reduced_.size());
   for (Index i = 0; i < width; ++i)
@@ -164,7 +164,7 @@ void Reduction::run(void const* x, void* y, std::byte* workspace) const {
   Index const count = reduced_.size();
   if (!split_) {
     parallel_parts(threads_, [&](int part, int parts) {
-      double results[chunk];
+      double results[reduce_chunk];
       auto const [first, last] = share(groups_, part, parts);
       for (Index group = first; group < last; ++group) {
         reduce_group(x, group, 0, count, results);

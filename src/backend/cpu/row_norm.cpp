@@ -16,7 +16,7 @@
 namespace cosmati::cpu {
 namespace {
 
-constexpr Index small_work = 1 << 12;  // elements processed in the time needed to start a second thread
+constexpr Index small_norm = 1 << 12;  // elements processed in the time needed to start a second thread
 constexpr int lanes = 16;      // independent sums, in an order that does not depend on the instruction set
 constexpr Index block = 1024;  // elements per block; a block is summed in Real, blocks are summed in double
 
@@ -132,7 +132,7 @@ class RowNormKernel final : public HostKernel<RowNormProblem> {
         length_(row_shape(problem_).size()),
         repeat_(grouped_ ? length_ / problem_.x.extent(2) : 1),
         parameters_(grouped_ ? problem.x.extent(1) : length_),
-        threads_(problem_.x.layout.size() < small_work ? 1 : threads) {
+        threads_(problem_.x.layout.size() < small_norm ? 1 : threads) {
     Layout const x = rows_of(problem_.x);
     auto const rows_or_x = [&](TensorDescription const& tensor) {
       return tensor.present() ? rows_of(tensor) : x;

@@ -14,7 +14,7 @@
 namespace cosmati::cpu {
 namespace {
 
-constexpr Index small_work = 1 << 12;  // elements processed in the time needed to start a second thread
+constexpr Index small_softmax = 1 << 12;  // elements processed in the time needed to start a second thread
 
 template <class Real>
 class SoftmaxKernel final : public HostKernel<SoftmaxProblem> {
@@ -24,7 +24,7 @@ class SoftmaxKernel final : public HostKernel<SoftmaxProblem> {
         forward_(problem.direction == Direction::forward),
         exponential_(epilogue::parse(forward_ ? "exp(acc - shift)" : "exp(acc)")),
         length_(problem.y.extent(problem.axis)),
-        threads_(problem.y.layout.size() < small_work ? 1 : threads) {
+        threads_(problem.y.layout.size() < small_softmax ? 1 : threads) {
     Layout const first = without_axis(forward_ ? problem.x : problem.dy), y = without_axis(problem.y);
     nest_ = make_loop_nest<3>({y, first, forward_ ? y : without_axis(problem.x)});
   }

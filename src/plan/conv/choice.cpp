@@ -33,13 +33,12 @@
 #include "src/plan/conv/winograd/winograd.h"
 #include "src/plan/emulated/contents.h"
 #include "src/plan/gemm/operand_paths.h"
+#include "src/plan/integers.h"
 
 namespace cosmati::plan {
 namespace {
 
 using Problem = ConvolutionProblem;
-
-constexpr Index max_grid_extent = 0x7fffffff;
 
 // Adjacent lanes store adjacent columns of d. The pixels of a phase have gaps, but in NCHW they are still
 // closer to each other than channels are, and become n.
@@ -111,7 +110,7 @@ Offer<Problem> direct(Problem const& problem, Device const& device, PlanOptions 
   offer.recipe.algorithm = ConvolutionAlgorithm::direct;
   offer.recipe.product = product_recipe(forms.front());
   bool const together =
-      together_violation(problem, forms).empty() && phases_of(forms, offer.recipe).blocks <= max_grid_extent;
+      together_violation(problem, forms).empty() && phases_of(forms, offer.recipe).blocks <= max_int;
   offer.recipe.launches = together ? 1 : static_cast<int>(forms.size());
   double products = 0, walk = 0, results = 0;
   for (ConvolutionForm const& form : forms) {
@@ -205,9 +204,9 @@ std::string problem_violation(Problem const& problem, Backend backend) {
   if (problem.direction == ConvolutionDirection::bias) return "the bias gradient is not a matrix product";
   for (int i : {0, 1}) {
     Index const extent = problem.x.extent(2 + i) + problem.pad_begin[i] + problem.pad_end[i];
-    if (extent > max_grid_extent)
+    if (extent > max_int)
       return fmt::format("a padded image has {} {}; at most {}", extent, i == 0 ? "rows" : "columns",
-                         max_grid_extent);
+                         max_int);
   }
   auto const& expression = problem.epilogue.expression;
   if (backend == Backend::cuda && (expression.operands().size() > max_convolution_operands ||
@@ -223,9 +222,9 @@ std::string problem_violation(Problem const& problem, Backend backend) {
 std::string extent_violation(std::vector<ConvolutionForm> const& forms) {
   for (ConvolutionForm const& form : forms)
     for (Index const extent : {form.rows(), form.columns(), form.depth()})
-      if (extent > max_grid_extent)
+      if (extent > max_int)
         return fmt::format("an index of the product has {} values; at most {}: split the batch", extent,
-                           max_grid_extent);
+                           max_int);
   return {};
 }
 

@@ -9,15 +9,14 @@
 #include "src/plan/conv/product_choice.h"
 #include "src/plan/conv/sliding.h"
 #include "src/plan/emulated/contents.h"
+#include "src/plan/integers.h"
 
 namespace cosmati::plan {
 namespace {
 
 using Problem = ConvolutionProblem;
 
-constexpr int threads = 128, run = 4;  // DepthwiseTraits
-
-Index parts(Index extent, Index of) { return (extent + of - 1) / of; }
+constexpr int depthwise_threads = 128, depthwise_run = 4;  // DepthwiseTraits
 
 WindowAxis const& along(SlidingForm const& sliding, DepthwiseRecipe const& recipe) {
   return recipe.channels_last ? sliding.window.columns : sliding.window.rows;
@@ -35,9 +34,10 @@ KnownAxis compiled_in(std::vector<SlidingForm> const& forms, bool channels_last)
   KnownAxis const known =
       known_axis(forms, channels_last ? &SlidingArguments::columns : &SlidingArguments::rows);
   constexpr int max_places = 16;
-  bool const few = known.taps >= 1 && known.taps <= max_places && std::abs(known.tap_step) <= max_places &&
-                   known.output_step <= max_places &&
-                   known_window(known.taps, known.output_step, known.tap_step, run).places <= max_places;
+  bool const few =
+      known.taps >= 1 && known.taps <= max_places && std::abs(known.tap_step) <= max_places &&
+      known.output_step <= max_places &&
+      known_window(known.taps, known.output_step, known.tap_step, depthwise_run).places <= max_places;
   return few ? known : KnownAxis{};
 }
 
@@ -55,7 +55,8 @@ int vector_of(DepthwiseRecipe const& recipe, std::vector<SlidingForm> const& for
   int const size = size_of(image.type);
   if (!recipe.channels_last || front.window.image_group != 1 || front.window.outputs != 1) return 1;
   constexpr int max_values = 80;
-  int const kept = known_window(recipe.axis.taps, recipe.axis.output_step, recipe.axis.tap_step, run).places;
+  int const kept =
+      known_window(recipe.axis.taps, recipe.axis.output_step, recipe.axis.tap_step, depthwise_run).places;
   auto const fits = [&](int vector) {
     auto const whole = [vector](Index value) { return value % vector == 0; };
     bool all =
@@ -82,14 +83,16 @@ Index filter_bytes(SlidingForm const& sliding, DepthwiseRecipe const& recipe) {
 
 Index items_of(SlidingForm const& sliding, DepthwiseRecipe const& recipe) {
   WindowAxis const& other = across(sliding, recipe);
-  return sliding.window.images * parts(along(sliding, recipe).outputs, run) *
-         (recipe.channels_last ? other.outputs : parts(other.outputs, Index{1} << recipe.log2_lanes));
+  return sliding.window.images * ceiling_divide(along(sliding, recipe).outputs, depthwise_run) *
+         (recipe.channels_last ? other.outputs
+                               : ceiling_divide(other.outputs, Index{1} << recipe.log2_lanes));
 }
 Index channel_tiles(SlidingForm const& sliding, DepthwiseRecipe const& recipe) {
-  return parts(channels_of(sliding), recipe.channels_last ? Index{recipe.vector} << recipe.log2_lanes : 1);
+  return ceiling_divide(channels_of(sliding),
+                        recipe.channels_last ? Index{recipe.vector} << recipe.log2_lanes : 1);
 }
 
-std::string violation(Problem const& problem, Device const& device, PlanOptions const& options) {
+std::string depthwise_violation(Problem const& problem, Device const& device, PlanOptions const& options) {
   std::string sentence = problem_violation(problem, device.backend);
   if (!sentence.empty()) return sentence;
   if (!options.policy.empty()) return options.policy.refusal();
@@ -119,10 +122,10 @@ double predicted(std::vector<SlidingForm> const& forms, DepthwiseRecipe const& r
                                 w.rows.size * w.columns.size * size_of(sliding.form.image().type));
     results += static_cast<double>(sliding.result_bytes());
     double const rate = sliding.form.sum == DataType::f64 ? gpu.fma_f64 : gpu.fma_f32;
-    double const products = axis.taps * run * recipe.vector * gpu.fma_f32 / std::max(1.0, rate);
+    double const products = axis.taps * depthwise_run * recipe.vector * gpu.fma_f32 / std::max(1.0, rate);
     bool const known = recipe.axis.taps > 0 && axis.taps > 0;
-    int const places =
-        known ? known_window(axis.taps, axis.output_step, axis.tap_step, run).places : run * axis.taps;
+    int const places = known ? known_window(axis.taps, axis.output_step, axis.tap_step, depthwise_run).places
+                             : depthwise_run * axis.taps;
     Index const runs = (items_of(sliding, recipe) * channel_tiles(sliding, recipe)) << recipe.log2_lanes;
     slots += static_cast<double>(runs) * (slots_of_run + own * (places * slots_of_place + products));
     blocks += static_cast<double>(depthwise_grid(sliding, recipe).x);
@@ -148,26 +151,26 @@ DepthwiseSchedule depthwise_schedule(SlidingForm const& sliding, DepthwiseRecipe
   DepthwiseSchedule schedule;
   WindowAxis const& other = across(sliding, recipe);
   schedule.log2_lanes = recipe.log2_lanes;
-  schedule.items_of_block = (threads >> recipe.log2_lanes) * recipe.rounds;
+  schedule.items_of_block = (depthwise_threads >> recipe.log2_lanes) * recipe.rounds;
   schedule.items = static_cast<int>(items_of(sliding, recipe));
   schedule.channels = static_cast<int>(channels_of(sliding));
   auto const divisor = [](Index value) { return Divisor(std::max<Index>(1, value)); };
   schedule.channel_tiles = divisor(channel_tiles(sliding, recipe));
-  schedule.runs = divisor(parts(along(sliding, recipe).outputs, run));
-  schedule.across =
-      divisor(recipe.channels_last ? other.outputs : parts(other.outputs, Index{1} << recipe.log2_lanes));
+  schedule.runs = divisor(ceiling_divide(along(sliding, recipe).outputs, depthwise_run));
+  schedule.across = divisor(
+      recipe.channels_last ? other.outputs : ceiling_divide(other.outputs, Index{1} << recipe.log2_lanes));
   schedule.outputs = divisor(sliding.window.outputs);
   return schedule;
 }
 
 SlidingGrid depthwise_grid(SlidingForm const& sliding, DepthwiseRecipe const& recipe) {
   DepthwiseSchedule const schedule = depthwise_schedule(sliding, recipe);
-  return {channel_tiles(sliding, recipe) * parts(schedule.items, schedule.items_of_block), 1, 1};
+  return {channel_tiles(sliding, recipe) * ceiling_divide(schedule.items, schedule.items_of_block), 1, 1};
 }
 
 Offer<Problem> depthwise(Problem const& problem, Device const& device, PlanOptions const& options) {
   Offer<Problem> offer;
-  offer.refusal = violation(problem, device, options);
+  offer.refusal = depthwise_violation(problem, device, options);
   if (!offer.refusal.empty()) return offer;
   if (problem.direction == ConvolutionDirection::filter) return depthwise_filter(problem, device);
   SlidingLaunches const launches = sliding_launches(problem, ConvolutionAlgorithm::depthwise);
@@ -215,14 +218,14 @@ Offer<Problem> depthwise(Problem const& problem, Device const& device, PlanOptio
     return offer;
   }
   // The filters of a block are reused for several rounds if there are enough blocks.
-  Index const rounds =
-      items * tiles / (threads >> sliding.log2_lanes) / std::max(1, 12 * device.gpu.multiprocessors);
+  Index const rounds = items * tiles / (depthwise_threads >> sliding.log2_lanes) /
+                       std::max(1, 12 * device.gpu.multiprocessors);
   sliding.rounds = static_cast<int>(std::clamp<Index>(rounds, 1, 16));
   for (auto const& launch : launches) offer.predicted_seconds += predicted(launch, sliding, device.gpu);
   recipe.product.predicted_seconds = offer.predicted_seconds;
   if (emulated) offer.workspace_bytes = emulator::widening_bytes(problem, recipe);
   offer.text = fmt::format("{} outputs along {} by {} channels per thread, {} lanes of {}, {}, {} rounds, {}",
-                           run, sliding.channels_last ? "columns" : "rows", sliding.vector,
+                           depthwise_run, sliding.channels_last ? "columns" : "rows", sliding.vector,
                            1 << sliding.log2_lanes, sliding.channels_last ? "channels" : "columns",
                            taps_text(sliding.axis), sliding.rounds, launches_text(launches));
   return offer;

@@ -10,17 +10,12 @@
 #include "src/plan/conv/product_choice.h"
 #include "src/plan/conv/sliding.h"
 #include "src/plan/emulated/contents.h"
+#include "src/plan/integers.h"
 
 namespace cosmati::plan {
 namespace {
 
 using Problem = ConvolutionProblem;
-
-constexpr int threads = depthwise_rows_threads;
-
-Index parts_of(Index extent, Index of) { return (extent + of - 1) / of; }
-int to_int(Index value) { return static_cast<int>(value); }
-double number(Index value) { return static_cast<double>(value); }
 
 bool is_data(Problem const& problem) { return problem.direction == ConvolutionDirection::data; }
 TensorDescription const& image_of(Problem const& problem) { return is_data(problem) ? problem.y : problem.x; }
@@ -32,7 +27,7 @@ bool is_known(DataType type) {
   return type == DataType::f32 || type == DataType::f16 || type == DataType::bf16;
 }
 
-std::string violation(Problem const& p, Device const& device, PlanOptions const& options) {
+std::string depthwise_rows_violation(Problem const& p, Device const& device, PlanOptions const& options) {
   std::string sentence = problem_violation(p, device.backend);
   if (!sentence.empty()) return sentence;
   if (!options.policy.empty()) return options.policy.refusal();
@@ -75,17 +70,17 @@ struct Extents {
 Extents extents_of(Problem const& p, DepthwiseRowsShape const& shape) {
   if (shape.dilated) {  // of the longest phase
     TensorDescription const& result = result_of(p);
-    return {parts_of(result.extent(2), dilation_of(p, 0)),
-            parts_of(parts_of(result.extent(3), dilation_of(p, 1)), shape.run)};
+    return {ceiling_divide(result.extent(2), dilation_of(p, 0)),
+            ceiling_divide(ceiling_divide(result.extent(3), dilation_of(p, 1)), shape.run)};
   }
-  if (!shape.transposed) return {p.y.extent(2), parts_of(p.y.extent(3), shape.run)};
-  return {parts_of(p.x.extent(2) + p.pad_begin[0] % shape.row_step, shape.row_step),
-          parts_of(p.x.extent(3) + p.pad_begin[1] % shape.column_step, shape.run)};
+  if (!shape.transposed) return {p.y.extent(2), ceiling_divide(p.y.extent(3), shape.run)};
+  return {ceiling_divide(p.x.extent(2) + p.pad_begin[0] % shape.row_step, shape.row_step),
+          ceiling_divide(p.x.extent(3) + p.pad_begin[1] % shape.column_step, shape.run)};
 }
 Index threads_of(Problem const& p, DepthwiseRowsRecipe const& recipe) {
   Extents const extents = extents_of(p, recipe.shape);
   return p.x.extent(0) * dilation_phases(p) * (p.x.extent(1) / recipe.shape.vector) * extents.runs *
-         parts_of(extents.groups, recipe.groups_of_part);
+         ceiling_divide(extents.groups, recipe.groups_of_part);
 }
 
 DepthwiseRowsArguments arguments_of(Problem const& p, ConvolutionForm const& form,
@@ -127,7 +122,7 @@ DepthwiseRowsSchedule schedule_of(Problem const& p, DepthwiseRowsRecipe const& r
   Extents const extents = extents_of(p, shape);
   auto const divisor = [](Index value) { return Divisor(std::max<Index>(1, value)); };
   Divisor const channels = divisor(p.x.extent(1) / shape.vector), runs = divisor(extents.runs),
-                parts = divisor(parts_of(extents.groups, recipe.groups_of_part));
+                parts = divisor(ceiling_divide(extents.groups, recipe.groups_of_part));
   DepthwiseRowsSchedule schedule;
   schedule.first = shape.channels_last ? channels : runs;
   schedule.second = shape.channels_last ? runs : parts;
@@ -176,7 +171,7 @@ bool walks_channels(TensorDescription const& image, TensorDescription const& res
 namespace {
 
 // The channels and columns of a thread, and the resident blocks of a multiprocessor (DepthwiseRowsShape).
-struct Choice {
+struct RowsChoice {
   int vector = 1, run = 1;
   bool ahead = false, unrolled = false;
   int blocks = 1;
@@ -184,47 +179,50 @@ struct Choice {
 
 // The fastest of the shapes measured on an H100 (decision 26), by the larger number of taps and the larger
 // stride of both directions, and the columns of results.
-Choice channels_choice(ConvolutionDirection direction, Index taps, Index stride, Index columns) {
+RowsChoice channels_choice(ConvolutionDirection direction, Index taps, Index stride, Index columns) {
   bool const data = direction == ConvolutionDirection::data;
   bool const sevens = columns % 7 == 0;
   if (direction == ConvolutionDirection::filter) {
     if (taps <= 3 && stride == 1)
-      return sevens && columns <= 28 ? Choice{.vector = 2, .run = 7, .blocks = 4}
-                                     : Choice{.vector = 4, .run = 4, .blocks = 4};
+      return sevens && columns <= 28 ? RowsChoice{.vector = 2, .run = 7, .blocks = 4}
+                                     : RowsChoice{.vector = 4, .run = 4, .blocks = 4};
     if (taps <= 3)
-      return columns <= 7 ? Choice{.vector = 4, .run = 1, .blocks = 5}
-                          : Choice{.vector = 4, .run = 2, .blocks = 4};
+      return columns <= 7 ? RowsChoice{.vector = 4, .run = 1, .blocks = 5}
+                          : RowsChoice{.vector = 4, .run = 2, .blocks = 4};
     if (taps <= 5 && stride == 1)
-      return sevens && columns <= 14 ? Choice{.vector = 2, .run = 7, .blocks = 3}
-                                     : Choice{.vector = 2, .run = 4, .blocks = 4};
+      return sevens && columns <= 14 ? RowsChoice{.vector = 2, .run = 7, .blocks = 3}
+                                     : RowsChoice{.vector = 2, .run = 4, .blocks = 4};
     if (taps <= 5) return {.vector = 2, .run = 2, .blocks = 4};
-    return stride == 1 ? Choice{.vector = 1, .run = 7, .blocks = 3}
-                       : Choice{.vector = 1, .run = 4, .blocks = 3};
+    return stride == 1 ? RowsChoice{.vector = 1, .run = 7, .blocks = 3}
+                       : RowsChoice{.vector = 1, .run = 4, .blocks = 3};
   }
   if (taps <= 3 && stride == 1) return {.vector = 4, .run = 4, .unrolled = true, .blocks = 4};
   if (taps <= 3 && data) return {.vector = 4, .run = 4, .blocks = 5};
   if (taps <= 3)
-    return columns <= 14 ? Choice{.vector = 4, .run = 1, .ahead = true, .blocks = 6}
-                         : Choice{.vector = 4, .run = 4, .blocks = 4};
+    return columns <= 14 ? RowsChoice{.vector = 4, .run = 1, .ahead = true, .blocks = 6}
+                         : RowsChoice{.vector = 4, .run = 4, .blocks = 4};
   if (taps <= 5 && stride == 1 && columns <= 7) return {.vector = 2, .run = 8, .blocks = 3};
   if (taps <= 5) return {.vector = 2, .run = 4, .blocks = 4};
   if (stride == 1) return {.vector = 1, .run = 7, .blocks = 4};
-  return data ? Choice{.vector = 1, .run = 8, .blocks = 3} : Choice{.vector = 1, .run = 4, .blocks = 4};
+  return data ? RowsChoice{.vector = 1, .run = 8, .blocks = 3}
+              : RowsChoice{.vector = 1, .run = 4, .blocks = 4};
 }
-Choice columns_choice(ConvolutionDirection direction, Index taps, Index stride, Index columns) {
+RowsChoice columns_choice(ConvolutionDirection direction, Index taps, Index stride, Index columns) {
   bool const data = direction == ConvolutionDirection::data, few = columns <= 7;
   if (direction == ConvolutionDirection::filter) {
     if (taps <= 5 && few) return {.run = 1, .blocks = taps <= 3 ? 8 : 6};
     if (stride > 1) return {.run = 2, .blocks = taps <= 3 ? 8 : taps <= 5 ? 5 : 4};
-    if (taps <= 3) return columns <= 14 ? Choice{.run = 2, .blocks = 8} : Choice{.run = 4, .blocks = 8};
-    if (taps <= 5) return columns % 7 == 0 ? Choice{.run = 7, .blocks = 4} : Choice{.run = 4, .blocks = 5};
+    if (taps <= 3)
+      return columns <= 14 ? RowsChoice{.run = 2, .blocks = 8} : RowsChoice{.run = 4, .blocks = 8};
+    if (taps <= 5)
+      return columns % 7 == 0 ? RowsChoice{.run = 7, .blocks = 4} : RowsChoice{.run = 4, .blocks = 5};
     return {.run = 7, .blocks = 3};
   }
   if (stride > 1 && data) return {.run = 2, .blocks = taps <= 3 ? 8 : taps <= 5 ? 6 : 4};
   if (taps <= 3)
-    return few || stride > 1 ? Choice{.run = 1, .blocks = 8}
-                             : Choice{.run = 2, .ahead = true, .unrolled = true, .blocks = 8};
-  if (taps <= 5) return few ? Choice{.run = 1, .blocks = 6} : Choice{.run = 2, .blocks = 6};
+    return few || stride > 1 ? RowsChoice{.run = 1, .blocks = 8}
+                             : RowsChoice{.run = 2, .ahead = true, .unrolled = true, .blocks = 8};
+  if (taps <= 5) return few ? RowsChoice{.run = 1, .blocks = 6} : RowsChoice{.run = 2, .blocks = 6};
   return {.run = 4, .blocks = 4};
 }
 
@@ -249,12 +247,13 @@ std::optional<DepthwiseRowsShape> rows_shape(Problem const& p, bool channels_las
     return {};
   }
   Index const taps_of_axis = std::max(p.w.extent(2), p.w.extent(3));
-  Choice const choice = (channels_last ? channels_choice : columns_choice)(
+  RowsChoice const choice = (channels_last ? channels_choice : columns_choice)(
       p.direction, taps_of_axis, std::max(p.stride[0], p.stride[1]),
-      parts_of(p.direction == ConvolutionDirection::data ? p.x.extent(3) : p.y.extent(3), dilation_of(p, 1)));
+      ceiling_divide(p.direction == ConvolutionDirection::data ? p.x.extent(3) : p.y.extent(3),
+                     dilation_of(p, 1)));
   shape.vector = std::min(choice.vector, max_vector);
   shape.run = choice.run;
-  if (shape.transposed) shape.run = to_int(parts_of(choice.run, shape.column_step)) * shape.column_step;
+  if (shape.transposed) shape.run = to_int(ceiling_divide(choice.run, shape.column_step)) * shape.column_step;
   // The positions of a phase take the registers that an unrolled step would need.
   shape.ahead = choice.ahead, shape.unrolled = choice.unrolled && !shape.dilated;
   shape.blocks = choice.blocks;
@@ -266,20 +265,20 @@ std::optional<DepthwiseRowsShape> rows_shape(Problem const& p, bool channels_las
 
 Index rows_of_part(Index rows, Index minimum, Index per_part, DepthwiseRowsShape const& shape,
                    Gpu const& gpu) {
-  Index const wanted = Index{shape.blocks} * threads * gpu.multiprocessors / 2;
+  Index const wanted = Index{shape.blocks} * depthwise_rows_threads * gpu.multiprocessors / 2;
   Index parts = 1;
-  while (per_part * parts < wanted && parts_of(rows, 2 * parts) >= minimum) parts *= 2;
-  return std::max<Index>(1, parts_of(rows, parts));
+  while (per_part * parts < wanted && ceiling_divide(rows, 2 * parts) >= minimum) parts *= 2;
+  return std::max<Index>(1, ceiling_divide(rows, parts));
 }
 
 double rows_seconds(Problem const& p, Gpu const& gpu) {
   constexpr double share_of_memory = 0.85, share_of_rate = 0.33;
-  double const products = number(p.y.layout.shape.size()) * number(p.w.extent(2) * p.w.extent(3));
+  double const products = to_double(p.y.layout.shape.size()) * to_double(p.w.extent(2) * p.w.extent(3));
   double const rate = gpu.clock_hertz * gpu.fma_f32 * gpu.multiprocessors;
   // The columns of a phase share their sectors with those of others, which other threads read: predicted.
   double const shared_sectors = dilation_of(p, 1) > 1 && !walks_channels(p.x, p.y) ? 1.5 : 1;
   double const copying =
-      shared_sectors * number(p.x.bytes() + p.y.bytes()) / (share_of_memory * gpu.memory_bytes_per_second);
+      shared_sectors * to_double(p.x.bytes() + p.y.bytes()) / (share_of_memory * gpu.memory_bytes_per_second);
   double const computing = products / (share_of_rate * rate);
   return std::sqrt(copying * copying + computing * computing);  // std::hypot would require glibc 2.35
 }
@@ -307,7 +306,7 @@ std::string DepthwiseRowsTraits::print() const {
 
 Offer<Problem> depthwise_rows(Problem const& problem, Device const& device, PlanOptions const& options) {
   Offer<Problem> offer;
-  offer.refusal = violation(problem, device, options);
+  offer.refusal = depthwise_rows_violation(problem, device, options);
   if (!offer.refusal.empty()) return offer;
   if (problem.direction == ConvolutionDirection::filter) return depthwise_rows_filter(problem, device);
   ConvolutionForm const form = all_channels_form(problem);
@@ -333,8 +332,9 @@ Offer<Problem> depthwise_rows(Problem const& problem, Device const& device, Plan
   rows.groups_of_part = to_int(std::max<Index>(1, extents.groups));
   rows.groups_of_part = to_int(
       rows_of_part(extents.groups, shape->live_groups() + 2, threads_of(problem, rows), *shape, device.gpu));
-  if (threads_of(problem, rows) > 0x7fffffff - threads) {
-    offer.refusal = fmt::format("{} threads; at most {}", threads_of(problem, rows), 0x7fffffff - threads);
+  if (threads_of(problem, rows) > 0x7fffffff - depthwise_rows_threads) {
+    offer.refusal =
+        fmt::format("{} threads; at most {}", threads_of(problem, rows), 0x7fffffff - depthwise_rows_threads);
     return offer;
   }
   constexpr double launch_seconds = 2e-6;
@@ -359,8 +359,8 @@ program::Program depthwise_rows_program(Plan<Problem> const& plan) {
   program::KernelSpec const kernel{.headers = {"conv/depthwise_rows.h"},
                                    .entry = "depthwise_rows_kernel",
                                    .traits = DepthwiseRowsTraits{types, recipe.shape}.print(),
-                                   .asserted = {{"ComposedTraits::threads", threads}},
-                                   .threads = threads};
+                                   .asserted = {{"ComposedTraits::threads", depthwise_rows_threads}},
+                                   .threads = depthwise_rows_threads};
   with_parts(plan, [&]<class Epilogue, class Destination>(Epilogue, Destination) {
     using Parameters = DepthwiseRowsParameters<Epilogue, Destination>;
     std::size_t const index = made.add_kernel<Parameters>(kernel, form);
@@ -375,7 +375,8 @@ program::Program depthwise_rows_program(Plan<Problem> const& plan) {
       fill_destination(to.d, form.d, ConvolutionProgram::result(run));
       fill_epilogue(to.epilogue, form, run);
     };
-    made.launch<Parameters>(index, {parts_of(threads_of(problem, recipe), threads)}, fill);
+    made.launch<Parameters>(index, {ceiling_divide(threads_of(problem, recipe), depthwise_rows_threads)},
+                            fill);
   });
   return std::move(made).finish();
 }

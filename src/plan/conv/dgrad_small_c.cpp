@@ -13,18 +13,14 @@
 #include "src/plan/conv/product_choice.h"
 #include "src/plan/conv/sliding.h"
 #include "src/plan/emulated/contents.h"
+#include "src/plan/integers.h"
 
 namespace cosmati::plan {
 namespace {
 
 using Problem = ConvolutionProblem;
 
-constexpr Index max_grid_extent = 0x7fffffff;
-
-Index parts(Index extent, Index of) { return (extent + of - 1) / of; }
-int to_int(Index value) { return static_cast<int>(value); }
-
-DgradSmallCAxis axis_of(Problem const& p, int i) {
+DgradSmallCAxis dgrad_small_c_axis(Problem const& p, int i) {
   return {to_int(p.stride[i]), to_int(p.w.extent(2 + i)), to_int(p.dilation[i]),
           to_int(p.pad_begin[i] % p.stride[i])};
 }
@@ -44,7 +40,8 @@ int registers_of(DgradSmallCShape const& shape, int value_bytes) {
   return (kept * value_bytes / 4 + own + 7) / 8 * 8;
 }
 
-std::string violation(Problem const& problem, Device const& device, PlanOptions const& options) {
+std::string dgrad_small_c_violation(Problem const& problem, Device const& device,
+                                    PlanOptions const& options) {
   std::string sentence = problem_violation(problem, device.backend);
   if (!sentence.empty()) return sentence;
   if (problem.direction != ConvolutionDirection::data)
@@ -52,12 +49,11 @@ std::string violation(Problem const& problem, Device const& device, PlanOptions 
   if (problem.stride[0] * problem.stride[1] == 1 && options.kernel != "dgrad_small_c")
     return "strides of 1 leave no phases to merge; --kernel dgrad_small_c computes such a gradient anyway";
   Index const pixels = problem.x.extent(0) * problem.x.extent(2) * problem.x.extent(3);
-  if (pixels > max_grid_extent)
-    return fmt::format("{} pixels of dx; at most {}: split the batch", pixels, max_grid_extent);
+  if (pixels > max_int) return fmt::format("{} pixels of dx; at most {}: split the batch", pixels, max_int);
   for (auto const& [name, span] :
        {std::pair("dy", largest_offset(problem.y, 1)), std::pair("the filter", largest_offset(problem.w, 0))})
-    if (span > max_grid_extent)
-      return fmt::format("{}: {} elements apart within an image; at most {}", name, span, max_grid_extent);
+    if (span > max_int)
+      return fmt::format("{}: {} elements apart within an image; at most {}", name, span, max_int);
   Index const taps = problem.w.extent(2) * problem.w.extent(3);
   constexpr Index max_taps = 256;  // the code is unrolled over all taps
   if (taps > max_taps)
@@ -145,8 +141,8 @@ class TileSearch {
  public:
   TileSearch(Problem const& problem, Device const& device, ConvolutionForm const& form)
       : problem_(problem), device_(device), form_(form), sum_(form.sum) {
-    base_.rows = axis_of(problem, 0);
-    base_.columns = axis_of(problem, 1);
+    base_.rows = dgrad_small_c_axis(problem, 0);
+    base_.columns = dgrad_small_c_axis(problem, 1);
     base_.run = run_of(form);
     set_access(base_, problem, sum_, device);
   }
@@ -217,9 +213,9 @@ class TileSearch {
         std::max(1, std::min({by_registers, gpu.shared_bytes_per_multiprocessor / (bytes + reserved_bytes), 8,
                               gpu.threads_per_multiprocessor / shape.threads()}));
     DgradSmallCGrid const grid = dgrad_small_c_grid(problem_, shape);
-    if (grid.x > max_grid_extent || grid.y > 65535)
+    if (grid.x > max_int || grid.y > 65535)
       return refuse(shape, fmt::format("{} tiles for {} blocks of channels; a grid has at most {} and 65535",
-                                       grid.x, grid.y, max_grid_extent));
+                                       grid.x, grid.y, max_int));
     double const seconds = predicted(problem_, shape, grid, sum_, gpu);
     if (best_.takes(seconds)) take(shape, bytes, seconds);
   }
@@ -293,7 +289,7 @@ DgradSmallCForm dgrad_small_c_form(Problem const& p, DgradSmallCShape const& sha
   set_pixel_numbers(window, form);
   window.swapped = form.swapped;
   auto const tiles = [](Index extent, Index step, Index of) {
-    return Divisor(std::max<Index>(1, parts(parts(extent, step), of)));
+    return Divisor(std::max<Index>(1, ceiling_divide(ceiling_divide(extent, step), of)));
   };
   window.tiles_down = tiles(p.x.extent(2), shape.rows.stride, shape.cells_down());
   window.tiles_across = tiles(p.x.extent(3), shape.columns.stride, shape.threads_across);
@@ -301,9 +297,10 @@ DgradSmallCForm dgrad_small_c_form(Problem const& p, DgradSmallCShape const& sha
 }
 
 DgradSmallCGrid dgrad_small_c_grid(Problem const& p, DgradSmallCShape const& shape) {
-  Index const down = parts(parts(p.x.extent(2), shape.rows.stride), shape.cells_down()),
-              across = parts(parts(p.x.extent(3), shape.columns.stride), shape.threads_across);
-  return {p.x.extent(0) * down * across, parts(p.w.extent(1), shape.channels), p.groups};
+  Index const down = ceiling_divide(ceiling_divide(p.x.extent(2), shape.rows.stride), shape.cells_down()),
+              across =
+                  ceiling_divide(ceiling_divide(p.x.extent(3), shape.columns.stride), shape.threads_across);
+  return {p.x.extent(0) * down * across, ceiling_divide(p.w.extent(1), shape.channels), p.groups};
 }
 
 std::string traits_of(DgradSmallCPolicy const& policy, KernelTypes const& types) {
@@ -369,7 +366,7 @@ Offer<Problem> dgrad_small_c(Problem const& problem, Device const& device, PlanO
   }
   Offer<Problem> const cells = dgrad_small_c_mma(problem, device, options);
   if (multiply == Multiply::mma) return cells;
-  offer.refusal = violation(problem, device, options);
+  offer.refusal = dgrad_small_c_violation(problem, device, options);
   if (offer.refusal.empty()) offer = TileSearch(problem, device, whole_gradient_form(problem)).best();
   if (multiply == Multiply::fma || !cells.refusal.empty()) return offer;
   return !offer.refusal.empty() || cells.predicted_seconds < offer.predicted_seconds ? cells : offer;

@@ -16,23 +16,20 @@
 #include "src/plan/conv/sliding.h"
 #include "src/plan/emulated/contents.h"
 #include "src/plan/gemm/policies.h"
+#include "src/plan/integers.h"
 
 namespace cosmati::plan {
 namespace {
 
 using Problem = ConvolutionProblem;
 
-constexpr Index max_int = 0x7fffffff;
-constexpr int unit = 16, pack_bytes = 32;
-
-Index parts(Index extent, Index of) { return (extent + of - 1) / of; }
-int to_int(Index value) { return static_cast<int>(value); }
+constexpr int pack_bytes = 32;
 
 CellAxis cell_axis(Problem const& p, int i) {
   return {to_int(p.stride[i]), to_int(p.w.extent(2 + i)), to_int(p.dilation[i]), to_int(p.pad_begin[i]), 1};
 }
 
-std::string violation(Problem const& p, Device const& device) {
+std::string cell_violation(Problem const& p, Device const& device) {
   if (std::string sentence = problem_violation(p, device.backend); !sentence.empty()) return sentence;
   DataType const type = p.y.type;
   if (p.direction != ConvolutionDirection::data) return "computes only a data gradient";
@@ -49,11 +46,11 @@ std::string violation(Problem const& p, Device const& device) {
     return fmt::format("the emulator has this kernel for f16 and tf32, not for {}", name_of(type));
   for (TensorDescription const* tensor : {&p.x, &p.w, &p.y})
     if (tensor->layout.size() == 0) return fmt::format("{} has no elements", to_string(*tensor));
-  Index const of_unit = unit / size_of(type);
+  Index const of_unit = max_vector_bytes / size_of(type);
   if (p.y.extent(1) > 1 && p.y.layout.stride[1] != 1)
     return fmt::format("dy: its channels are {} elements apart; copies of 16 bytes require 1 (channels last)",
                        p.y.layout.stride[1]);
-  bool whole = p.y.alignment % unit == 0 && p.y.extent(1) % of_unit == 0;
+  bool whole = p.y.alignment % max_vector_bytes == 0 && p.y.extent(1) % of_unit == 0;
   for (int d : {0, 2, 3}) whole = whole && (p.y.extent(d) == 1 || p.y.layout.stride[d] % of_unit == 0);
   if (!whole) return fmt::format("dy: its channels are not in units of 16 bytes ({} elements)", of_unit);
   for (int d : {2, 3})
@@ -74,24 +71,24 @@ int reached(CellShape const& shape) {
   return products;
 }
 
-// Tiles of an image, down and across.
-struct Tiles {
+// CellTiles of an image, down and across.
+struct CellTiles {
   Index down, across;
 };
-Tiles tiles_of(Problem const& p, CellShape const& shape) {
-  return {parts(parts(p.x.extent(2), shape.rows.places()), shape.down),
-          parts(parts(p.x.extent(3), shape.columns.places()), shape.across)};
+CellTiles cell_tiles(Problem const& p, CellShape const& shape) {
+  return {ceiling_divide(ceiling_divide(p.x.extent(2), shape.rows.places()), shape.down),
+          ceiling_divide(ceiling_divide(p.x.extent(3), shape.columns.places()), shape.across)};
 }
 
-class ShapeSearch {
+class CellSearch {
  public:
-  ShapeSearch(Problem const& problem, Device const& device)
+  CellSearch(Problem const& problem, Device const& device)
       : problem_(problem), gpu_(device.gpu), is_emulated_(device.backend == Backend::emulator) {
     base_.rows = cell_axis(problem, 0);
     base_.columns = cell_axis(problem, 1);
     base_.channels = to_int(problem.x.extent(1));
     base_.channels_together = whole_gradient_form(problem).image_is_a;
-    steps_ = parts(problem.y.extent(1) * size_of(problem.y.type), pack_bytes);
+    steps_ = ceiling_divide(problem.y.extent(1) * size_of(problem.y.type), pack_bytes);
   }
 
   CellPlan best() {
@@ -112,8 +109,8 @@ class ShapeSearch {
 
  private:
   void try_tiles(CellShape shape) {
-    Index const width = parts(problem_.x.extent(3), shape.columns.places()),
-                height = parts(problem_.x.extent(2), shape.rows.places());
+    Index const width = ceiling_divide(problem_.x.extent(3), shape.columns.places()),
+                height = ceiling_divide(problem_.x.extent(2), shape.rows.places());
     int const cells = shape.warps * shape.fragments * 16;
     if (!is_emulated_ && shape.warps == unfixed_cell_warps) return;
     if (is_emulated_) {
@@ -121,7 +118,7 @@ class ShapeSearch {
       if (shape.groups() > unfixed_cell_groups) return;
     }
     for (int of_row = 1; of_row <= 16; ++of_row) {
-      Index const across = parts(width, of_row);
+      Index const across = ceiling_divide(width, of_row);
       if (across > cells) continue;
       shape.across = to_int(across);
       shape.down = to_int(std::min<Index>(height, cells / across));
@@ -132,7 +129,7 @@ class ShapeSearch {
 
   void try_shape(CellShape shape) {
     constexpr int max_code = 800, max_registers = 200;
-    int const chunks = to_int(parts(steps_, shape.packs));
+    int const chunks = to_int(ceiling_divide(steps_, shape.packs));
     int const code = reached(shape) * shape.fragments;
     int const sums = shape.fragments * shape.groups() * 4;
     int const kept = shape.keeps_taps() ? 2 * shape.taps() : 8;
@@ -141,7 +138,7 @@ class ShapeSearch {
     if (code > max_code || registers > max_registers || bytes > gpu_.shared_bytes_per_block) return;
     shape.blocks = resident_blocks(gpu_, shape.threads(), registers, bytes);
     if (shape.blocks < 1) return;
-    Tiles const tiles = tiles_of(problem_, shape);
+    CellTiles const tiles = cell_tiles(problem_, shape);
     Index const all = problem_.x.extent(0) * tiles.down * tiles.across;
     if (all > max_int) return;
     double const seconds = predicted(shape, chunks, static_cast<double>(all));
@@ -208,7 +205,7 @@ CellArguments arguments_of(Problem const& p, CellPlan const& plan, ConvolutionFo
   window.height = to_int(p.x.extent(2)), window.width = to_int(p.x.extent(3));
   set_pixel_numbers(window, form);
   window.swapped = form.swapped;
-  Tiles const tiles = tiles_of(p, plan.shape);
+  CellTiles const tiles = cell_tiles(p, plan.shape);
   window.tiles_down = Divisor(tiles.down), window.tiles_across = Divisor(tiles.across);
   window.tiles = to_int(plan.tiles);
   window.shape = plan.shape;
@@ -223,8 +220,8 @@ bool uses_cells(ConvolutionRecipe const& recipe) {
 
 CellPlan cell_plan(Problem const& problem, Device const& device) {
   CellPlan plan;
-  plan.refusal = violation(problem, device);
-  return plan.refusal.empty() ? ShapeSearch(problem, device).best() : plan;
+  plan.refusal = cell_violation(problem, device);
+  return plan.refusal.empty() ? CellSearch(problem, device).best() : plan;
 }
 
 std::string DgradSmallCMmaTraits::print() const {

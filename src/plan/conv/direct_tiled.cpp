@@ -9,15 +9,12 @@
 #include "src/plan/conv/product_choice.h"
 #include "src/plan/conv/sliding.h"
 #include "src/plan/emulated/contents.h"
+#include "src/plan/integers.h"
 
 namespace cosmati::plan {
 namespace {
 
 using Problem = ConvolutionProblem;
-
-Index parts(Index extent, Index of) { return (extent + of - 1) / of; }
-
-double number(Index value) { return static_cast<double>(value); }
 
 Index halo(WindowAxis const& axis, Index outputs) {
   return (outputs - 1) * std::abs(axis.output_step) +
@@ -25,7 +22,6 @@ Index halo(WindowAxis const& axis, Index outputs) {
 }
 
 // Saturates: values beyond any shared memory size remain too large.
-int narrowed(Index value) { return static_cast<int>(std::min(value, Index{1} << 30)); }
 
 // Like DirectTiled::origin, for the first output.
 Index origin(WindowAxis const& axis) {
@@ -58,11 +54,11 @@ int wavefronts(SlidingForm const& sliding, DirectTiledRecipe const& recipe, Plan
 PlaneSchedule smallest_planes(SlidingForm const& sliding, DirectTiledRecipe const& recipe) {
   SlidingArguments const& window = sliding.window;
   PlaneSchedule planes;
-  planes.rows = narrowed(halo(window.rows, recipe.tile.rows));
-  planes.columns = narrowed(halo(window.columns, recipe.tile.columns));
+  planes.rows = to_int(halo(window.rows, recipe.tile.rows));
+  planes.columns = to_int(halo(window.columns, recipe.tile.columns));
   planes.row_pitch = planes.columns;
-  planes.channel_pitch = narrowed(Index{planes.rows} * planes.row_pitch);
-  planes.image_pitch = narrowed(Index{recipe.channels} * planes.channel_pitch);
+  planes.channel_pitch = to_int(Index{planes.rows} * planes.row_pitch);
+  planes.image_pitch = to_int(Index{recipe.channels} * planes.channel_pitch);
   planes.channels_last = window.image_input == 1 && window.inputs > 1;
   int const width = std::clamp(window.columns.size, 1, planes.columns);
   planes.log2_lanes = log2_lanes_of(Index{width} * (planes.channels_last ? recipe.channels : 1), 3, 5);
@@ -81,8 +77,8 @@ PlaneSchedule planes_of(SlidingForm const& sliding, DirectTiledRecipe const& rec
     for (int of_image = 0; of_image < (recipe.images > 1 ? 16 : 1) && minimum > 1; ++of_image) {
       PlaneSchedule planes = smallest;
       planes.row_pitch += of_row;
-      planes.channel_pitch = narrowed(Index{planes.rows} * planes.row_pitch);
-      planes.image_pitch = narrowed(Index{recipe.channels} * planes.channel_pitch + of_image);
+      planes.channel_pitch = to_int(Index{planes.rows} * planes.row_pitch);
+      planes.image_pitch = to_int(Index{recipe.channels} * planes.channel_pitch + of_image);
       int const now = wavefronts(sliding, recipe, planes);
       if (now < minimum) minimum = now, best = planes;
     }
@@ -91,7 +87,7 @@ PlaneSchedule planes_of(SlidingForm const& sliding, DirectTiledRecipe const& rec
 
 Index weight_values(SlidingForm const& sliding, DirectTiledRecipe const& recipe) {
   Index const taps = Index{sliding.window.rows.taps} * sliding.window.columns.taps;
-  return parts(taps * recipe.channels * filter_pitch_of(recipe.tile), 4) * 4;
+  return ceiling_divide(taps * recipe.channels * filter_pitch_of(recipe.tile), 4) * 4;
 }
 Index shared_values(SlidingForm const& sliding, DirectTiledRecipe const& recipe,
                     PlaneSchedule const& planes) {
@@ -128,26 +124,26 @@ BlockCost block_cost(SlidingForm const& sliding, DirectTiledRecipe const& recipe
   Index const places = known ? halo(w.rows, tile.thread_rows) : Index{w.rows.taps} * tile.thread_rows;
   Index const filters =
       Index{w.rows.taps} * tile.thread_filters / vector_of_run(tile.thread_filters, size_of(sum));
-  double const slots_of_column = number(w.rows.taps * sums) * slots_of_product + 2.0 * number(places) +
-                                 number(filters) + (known ? 6.0 : 4.0 * w.rows.taps);
+  double const slots_of_column = to_double(w.rows.taps * sums) * slots_of_product + 2.0 * to_double(places) +
+                                 to_double(filters) + (known ? 6.0 : 4.0 * w.rows.taps);
   Index rounds = 1;
   double loads = 0;
   if (planes != nullptr) {
-    rounds = std::max<Index>(1, parts(w.inputs, recipe.channels));
+    rounds = std::max<Index>(1, ceiling_divide(w.inputs, recipe.channels));
     Index const lanes = Index{1} << planes->log2_lanes;
     Index const channels_of_line = planes->channels_last ? recipe.channels : 1;
     Index const width = Index{std::clamp(w.columns.size, 1, planes->columns)} * channels_of_line;
     Index const lines =
         Index{recipe.images} * planes->loaded_rows.divisor * recipe.channels / channels_of_line;
     double const scattered = w.columns.image_stride == 1 || planes->channels_last ? 1 : 4;
-    loads = scattered * number(parts(width, lanes) * parts(lines, threads / lanes)) +
-            number(parts(weight_values(sliding, recipe), threads));
+    loads = scattered * to_double(ceiling_divide(width, lanes) * ceiling_divide(lines, threads / lanes)) +
+            to_double(ceiling_divide(weight_values(sliding, recipe), threads));
   }
-  double const slots = number(columns) * slots_of_column + number(rounds) * loads * slots_of_load +
-                       number(sums) * slots_of_result + slots_of_block;
-  double const warp = std::max(slots / 4 / share_of_issue, number(columns * (places + 2 * filters)));
-  return {number(threads / 32) * warp,
-          slots * dependent + number(rounds) * clocks_of_round + clocks_of_block};
+  double const slots = to_double(columns) * slots_of_column + to_double(rounds) * loads * slots_of_load +
+                       to_double(sums) * slots_of_result + slots_of_block;
+  double const warp = std::max(slots / 4 / share_of_issue, to_double(columns * (places + 2 * filters)));
+  return {to_double(threads / 32) * warp,
+          slots * dependent + to_double(rounds) * clocks_of_round + clocks_of_block};
 }
 
 // Sums over the forms of a launch: its blocks, their clocks, and memory traffic; interleaved phases read the
@@ -165,8 +161,8 @@ struct LaunchCost {
     Index const of_form = grid.x * grid.y * grid.z;
     BlockCost const each = block_cost(sliding, recipe, planes, gpu);
     blocks += of_form;
-    sum.issue += number(of_form) * each.issue;
-    sum.alone += number(of_form) * each.alone;
+    sum.issue += to_double(of_form) * each.issue;
+    sum.alone += to_double(of_form) * each.alone;
     if (planes == nullptr) return;
     image =
         std::max(image, grid.x * grid.z * recipe.images * w.inputs * std::min(w.rows.size, planes->rows) *
@@ -175,12 +171,12 @@ struct LaunchCost {
   }
   double clocks(Index resident, Gpu const& gpu) const {
     if (blocks == 0) return 0;
-    Index const of_multiprocessor = parts(blocks, gpu.multiprocessors);
-    return std::max(number(of_multiprocessor) * sum.issue,
-                    number(parts(of_multiprocessor, resident)) * sum.alone) /
-           number(blocks);
+    Index const of_multiprocessor = ceiling_divide(blocks, gpu.multiprocessors);
+    return std::max(to_double(of_multiprocessor) * sum.issue,
+                    to_double(ceiling_divide(of_multiprocessor, resident)) * sum.alone) /
+           to_double(blocks);
   }
-  double bytes() const { return number(image) + results; }
+  double bytes() const { return to_double(image) + results; }
 };
 
 constexpr double launch_seconds = 3e-6;
@@ -233,7 +229,7 @@ KnownAxis compiled_in(std::vector<SlidingForm> const& forms) {
 }
 
 // True if the emulator has this kernel with compile-time taps.
-bool in_catalogue(KnownAxis const& rows, DataType sum) {
+bool in_direct_catalogue(KnownAxis const& rows, DataType sum) {
   bool const forward = rows.taps == 3 && rows.output_step <= 2 && rows.tap_step == 1 && !rows.uneven;
   bool const phases = rows.taps == 2 && rows.output_step == 1 && rows.tap_step == -1 && rows.uneven;
   return sum == DataType::f32 && (forward || phases);
@@ -260,19 +256,19 @@ class Search {
     if (places + Index{thread_rows + 1} * thread_filters > max_values) return;
     DirectTiledRecipe recipe;
     recipe.rows = rows;
-    Index const down = parts(rows_, thread_rows);
-    for (Index groups = std::min(parts(outputs_, thread_filters), threads); groups > 0;
-         groups = groups > 1 ? parts(groups, 2) : 0) {
+    Index const down = ceiling_divide(rows_, thread_rows);
+    for (Index groups = std::min(ceiling_divide(outputs_, thread_filters), threads); groups > 0;
+         groups = groups > 1 ? ceiling_divide(groups, 2) : 0) {
       Index const of_group = threads / groups;
       Index columns = std::min(columns_, of_group), runs = std::min(down, of_group / columns);
       if (columns < columns_) columns = of_group >= 32 ? of_group / 32 * 32 : of_group;
-      runs = parts(down, parts(down, runs));
-      recipe.tile = {narrowed(runs * thread_rows), narrowed(columns), narrowed(groups * thread_filters),
+      runs = ceiling_divide(down, ceiling_divide(down, runs));
+      recipe.tile = {to_int(runs * thread_rows), to_int(columns), to_int(groups * thread_filters),
                      thread_rows, thread_filters};
       bool const whole = columns == columns_ && runs == down;
       for (Index images = whole ? std::min(images_, of_group / (columns * runs)) : 1; images > 0;
            images /= 2) {
-        recipe.images = narrowed(images);
+        recipe.images = to_int(images);
         consider_channels(recipe);
       }
     }
@@ -283,7 +279,7 @@ class Search {
     recipe.rows = rows;
     recipe.tile = tile;
     bool const whole = tile.rows >= rows_ && tile.columns >= columns_;
-    recipe.images = whole ? narrowed(std::min(images_, threads / Index{tile.threads()})) : 1;
+    recipe.images = whole ? to_int(std::min(images_, threads / Index{tile.threads()})) : 1;
     consider_channels(recipe);
   }
 
@@ -297,15 +293,15 @@ class Search {
     Index const maximum = gpu_.shared_bytes_per_block;
     if (found() && least_seconds(launches_, recipe, gpu_) >= seconds_) return;
     for (Index channels = std::min<Index>(inputs_, 32); channels > 0;
-         channels = channels > 1 ? parts(channels, 2) : 0) {
-      recipe.channels = narrowed(channels);
+         channels = channels > 1 ? ceiling_divide(channels, 2) : 0) {
+      recipe.channels = to_int(channels);
       Cost cost = cost_of(launches_, recipe, gpu_, false);
       if (min_bytes_ == 0 || cost.shared_bytes < min_bytes_) min_bytes_ = cost.shared_bytes;
       if (cost.shared_bytes > maximum || (found() && cost.seconds >= seconds_)) continue;
       cost = cost_of(launches_, recipe, gpu_, true);
       if (cost.shared_bytes > maximum || (found() && cost.seconds >= seconds_)) continue;
       best_ = recipe;
-      best_.shared_bytes = narrowed(cost.shared_bytes);
+      best_.shared_bytes = to_int(cost.shared_bytes);
       seconds_ = cost.seconds;
     }
   }
@@ -329,9 +325,9 @@ DirectTileSchedule tile_schedule(SlidingForm const& sliding, DirectTiledRecipe c
   DirectTileSchedule schedule;
   schedule.planes = planes_of(sliding, recipe);
   schedule.images = recipe.images;
-  schedule.weights = narrowed(weight_values(sliding, recipe));
-  schedule.tiles_down = divisor(parts(window.rows.outputs, recipe.tile.rows));
-  schedule.tiles_across = divisor(parts(window.columns.outputs, recipe.tile.columns));
+  schedule.weights = to_int(weight_values(sliding, recipe));
+  schedule.tiles_down = divisor(ceiling_divide(window.rows.outputs, recipe.tile.rows));
+  schedule.tiles_across = divisor(ceiling_divide(window.columns.outputs, recipe.tile.columns));
   schedule.taps = divisor(Index{window.rows.taps} * window.columns.taps);
   schedule.taps_across = divisor(window.columns.taps);
   return schedule;
@@ -339,9 +335,10 @@ DirectTileSchedule tile_schedule(SlidingForm const& sliding, DirectTiledRecipe c
 
 SlidingGrid tile_grid(SlidingForm const& sliding, DirectTiledRecipe const& recipe) {
   SlidingArguments const& window = sliding.window;
-  return {parts(window.images, recipe.images) * parts(window.rows.outputs, recipe.tile.rows) *
-              parts(window.columns.outputs, recipe.tile.columns),
-          parts(window.outputs, recipe.tile.filters), sliding.form.groups};
+  return {ceiling_divide(window.images, recipe.images) *
+              ceiling_divide(window.rows.outputs, recipe.tile.rows) *
+              ceiling_divide(window.columns.outputs, recipe.tile.columns),
+          ceiling_divide(window.outputs, recipe.tile.filters), sliding.form.groups};
 }
 
 Offer<Problem> direct_tiled(Problem const& problem, Device const& device, PlanOptions const& options) {
@@ -367,8 +364,8 @@ Offer<Problem> direct_tiled(Problem const& problem, Device const& device, PlanOp
   KnownAxis const known = compiled_in(forms);
   Search search(launches, gpu);
   if (emulated) {
-    search.consider(in_catalogue(known, recipe.product.sum) ? known : KnownAxis{}, emulated_direct_threads,
-                    emulated_direct_tile);
+    search.consider(in_direct_catalogue(known, recipe.product.sum) ? known : KnownAxis{},
+                    emulated_direct_threads, emulated_direct_tile);
   } else {
     constexpr int max_sums = 48;
     for (Index const threads : {64, 128, 256})
@@ -404,7 +401,7 @@ Offer<Problem> direct_tiled(Problem const& problem, Device const& device, PlanOp
       "bytes of shared memory, {}",
       own.images, tile.rows, tile.columns, tile.filters, tile.thread_rows, tile.thread_filters,
       tile_threads(own), taps_text(own.rows), own.channels, own.shared_bytes,
-      launches_text(launches, parts(forms.front().form.groups, max_groups)));
+      launches_text(launches, ceiling_divide(forms.front().form.groups, max_groups)));
   return offer;
 }
 

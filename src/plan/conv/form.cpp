@@ -9,6 +9,7 @@
 #include "cosmati/epilogue/parse.h"
 #include "cosmati/ops/gemm.h"
 #include "src/plan/conv/operand_access.h"
+#include "src/plan/integers.h"
 
 namespace cosmati::plan {
 namespace {
@@ -21,10 +22,10 @@ struct Walk {
 };
 
 // Positions of a window along one axis: position = window * stride + tap * dilation - pad.
-struct Axis {
+struct SpatialAxis {
   Index image, outputs, taps, stride, pad, dilation;
 };
-Axis axis_of(ConvolutionProblem const& p, int i) {
+SpatialAxis spatial_axis(ConvolutionProblem const& p, int i) {
   return {p.x.extent(2 + i), p.y.extent(2 + i), p.w.extent(2 + i),
           p.stride[i],       p.pad_begin[i],    p.dilation[i]};
 }
@@ -34,8 +35,6 @@ Index group_stride(ConvolutionProblem const& p, TensorDescription const& tensor,
                    Index channels) {
   return p.groups > 1 ? channels * stride_of(tensor, dimension) : 0;
 }
-
-int narrowed(Index value) { return static_cast<int>(value); }
 
 IndexStrides index_strides(ProductIndex const& index, Walk const& walk) {
   return {{Divisor(std::max<Index>(1, index[1].extent)), Divisor(std::max<Index>(1, index[2].extent))},
@@ -53,7 +52,7 @@ WindowForm window_form(TensorDescription const& tensor, ProductIndex const& oute
   form.arguments.batch_stride = batch_stride;
   form.arguments.outer = index_strides(outer, walk);
   form.arguments.depth = index_strides(depth, walk);
-  form.arguments.depth_extent = narrowed(depth[2].extent);
+  form.arguments.depth_extent = to_int(depth[2].extent);
   set_access(form, outer, depth);
   return form;
 }
@@ -66,20 +65,20 @@ struct ImageWindow {
 
 WindowForm with_window(WindowForm form, ProductIndex const& outer, ProductIndex const& depth,
                        ImageWindow const& window) {
-  form.arguments.top = narrowed(window.top);
-  form.arguments.left = narrowed(window.left);
-  form.arguments.height = narrowed(window.height);
-  form.arguments.width = narrowed(window.width);
+  form.arguments.top = to_int(window.top);
+  form.arguments.left = to_int(window.left);
+  form.arguments.height = to_int(window.height);
+  form.arguments.width = to_int(window.width);
   form.windowed = window.windowed;
   set_access(form, outer, depth);
   return form;
 }
 
 // Whether windows reach beyond the image.
-bool leaves_image(Axis const& axis) {
+bool leaves_image(SpatialAxis const& axis) {
   return axis.pad > 0 || (axis.outputs - 1) * axis.stride + (axis.taps - 1) * axis.dilation >= axis.image;
 }
-ImageWindow window_of(Axis const& rows, Axis const& columns) {
+ImageWindow window_of(SpatialAxis const& rows, SpatialAxis const& columns) {
   return {-rows.pad, -columns.pad, rows.image, columns.image, leaves_image(rows) || leaves_image(columns)};
 }
 
@@ -205,20 +204,20 @@ void set_sides(ConvolutionForm& form, ProductIndex const& m, ProductIndex const&
 }
 
 // The strides of x by window and tap indices.
-Walk image_walk(ConvolutionProblem const& p, Axis const& rows, Axis const& columns) {
+Walk image_walk(ConvolutionProblem const& p, SpatialAxis const& rows, SpatialAxis const& columns) {
   Walk x;
   x['n'].stride = stride_of(p.x, 0);
   x['c'].stride = stride_of(p.x, 1);
-  x['p'] = {rows.stride * stride_of(p.x, 2), narrowed(rows.stride), 0};
-  x['q'] = {columns.stride * stride_of(p.x, 3), 0, narrowed(columns.stride)};
-  x['r'] = {rows.dilation * stride_of(p.x, 2), narrowed(rows.dilation), 0};
-  x['s'] = {columns.dilation * stride_of(p.x, 3), 0, narrowed(columns.dilation)};
+  x['p'] = {rows.stride * stride_of(p.x, 2), to_int(rows.stride), 0};
+  x['q'] = {columns.stride * stride_of(p.x, 3), 0, to_int(columns.stride)};
+  x['r'] = {rows.dilation * stride_of(p.x, 2), to_int(rows.dilation), 0};
+  x['s'] = {columns.dilation * stride_of(p.x, 3), 0, to_int(columns.dilation)};
   return x;
 }
 
 ConvolutionForm forward_form(ConvolutionProblem const& p, DepthOrder order) {
   Index const channels = p.x.extent(1) / p.groups, filters = p.y.extent(1) / p.groups;
-  Axis const rows = axis_of(p, 0), columns = axis_of(p, 1);
+  SpatialAxis const rows = spatial_axis(p, 0), columns = spatial_axis(p, 1);
   Walk const x = image_walk(p, rows, columns);
   Walk w, y;
   w['k'].stride = stride_of(p.w, 0);
@@ -257,7 +256,7 @@ bool leaves_image(Parity const& phase, Index extent) {
   if (phase.taps == 0) return false;
   return phase.origin < (phase.taps - 1) * phase.back || phase.origin + phase.pixels > extent;
 }
-std::vector<Parity> parities_of(Axis const& axis) {
+std::vector<Parity> parities_of(SpatialAxis const& axis) {
   Index const common = std::gcd(axis.stride, axis.dilation);
   std::vector<Parity> list;
   for (Index first = 0; first < std::min(axis.stride, axis.image); ++first) {
@@ -287,8 +286,8 @@ ConvolutionForm data_form(ConvolutionProblem const& p, Parity const& rows, Parit
   dy['c'].stride = stride_of(p.y, 1);  // for the depth: the channels of dy
   dy['p'] = {stride_of(p.y, 2), 1, 0};
   dy['q'] = {stride_of(p.y, 3), 0, 1};
-  dy['r'] = {-rows.back * stride_of(p.y, 2), narrowed(-rows.back), 0};
-  dy['s'] = {-columns.back * stride_of(p.y, 3), 0, narrowed(-columns.back)};
+  dy['r'] = {-rows.back * stride_of(p.y, 2), to_int(-rows.back), 0};
+  dy['s'] = {-columns.back * stride_of(p.y, 3), 0, to_int(-columns.back)};
   w['c'].stride = stride_of(p.w, 0);
   w['k'].stride = stride_of(p.w, 1);
   w['r'].stride = rows.tap_step * stride_of(p.w, 2);
@@ -319,7 +318,7 @@ ConvolutionForm data_form(ConvolutionProblem const& p, Parity const& rows, Parit
 
 ConvolutionForm filter_form(ConvolutionProblem const& p) {
   Index const channels = p.x.extent(1) / p.groups, filters = p.y.extent(1) / p.groups;
-  Axis const rows = axis_of(p, 0), columns = axis_of(p, 1);
+  SpatialAxis const rows = spatial_axis(p, 0), columns = spatial_axis(p, 1);
   Walk const x = image_walk(p, rows, columns);
   Walk dy, dw;
   dy['n'].stride = stride_of(p.y, 0);
@@ -368,8 +367,8 @@ Index ConvolutionForm::position(char letter, Index group, Index at_m, Index at_n
 std::vector<ConvolutionForm> forms_of(ConvolutionProblem const& problem, DepthOrder order) {
   if (problem.direction == ConvolutionDirection::forward) return {forward_form(problem, order)};
   if (problem.direction == ConvolutionDirection::filter) return {filter_form(problem)};
-  std::vector<Parity> const all_rows = parities_of(axis_of(problem, 0)),
-                            all_columns = parities_of(axis_of(problem, 1));
+  std::vector<Parity> const all_rows = parities_of(spatial_axis(problem, 0)),
+                            all_columns = parities_of(spatial_axis(problem, 1));
   auto const leaves = [&](std::vector<Parity> const& phases, Index extent) {
     return std::any_of(phases.begin(), phases.end(),
                        [&](Parity const& phase) { return leaves_image(phase, extent); });
@@ -384,8 +383,9 @@ std::vector<ConvolutionForm> forms_of(ConvolutionProblem const& problem, DepthOr
 }
 
 ConvolutionForm whole_gradient_form(ConvolutionProblem const& problem) {
-  auto const all = [](Axis const& axis) { return Parity{0, axis.image, 1, 0, axis.taps, 1, 0, 0}; };
-  return data_form(problem, all(axis_of(problem, 0)), all(axis_of(problem, 1)), true, DepthOrder::taps_first);
+  auto const all = [](SpatialAxis const& axis) { return Parity{0, axis.image, 1, 0, axis.taps, 1, 0, 0}; };
+  return data_form(problem, all(spatial_axis(problem, 0)), all(spatial_axis(problem, 1)), true,
+                   DepthOrder::taps_first);
 }
 
 ConvolutionForm slice_of(ConvolutionForm form, int digit, Index first, Index count) {
@@ -396,8 +396,8 @@ ConvolutionForm slice_of(ConvolutionForm form, int digit, Index first, Index cou
   IndexStrides& outer = image.arguments.outer;
   IndexStride const step = digit == 0 ? outer.first : outer.middle;
   image.base += first * step.stride;
-  image.arguments.top += narrowed(first * step.down);
-  image.arguments.left += narrowed(first * step.right);
+  image.arguments.top += to_int(first * step.down);
+  image.arguments.left += to_int(first * step.right);
   if (digit == 1) outer.extents.middle = Divisor(count);
   auto const move = [&](DigitForm& result) {
     DigitArguments& arguments = result.arguments;

@@ -13,40 +13,38 @@
 #include "src/plan/conv/sliding.h"
 #include "src/plan/emulated/contents.h"
 #include "src/plan/gemm/policies.h"
+#include "src/plan/integers.h"
 
 namespace cosmati::plan {
 namespace {
 
 using Problem = ConvolutionProblem;
 
-constexpr Index max_int = 0x7fffffff;
-constexpr int unit = 16, max_pixel_bytes = 64;
-
-Index parts(Index extent, Index of) { return (extent + of - 1) / of; }
-int to_int(Index value) { return static_cast<int>(value); }
+constexpr int max_pixel_bytes = 64;
 
 // Whether x's channels are contiguous in units of 16 bytes that fill the place of a pixel.
 bool is_copied(Problem const& p, Backend backend) {
   if (backend == Backend::emulator && p.x.extent(1) != unfixed_fprop_place(true, size_of(p.x.type)))
     return false;
-  Index const bytes = p.x.extent(1) * size_of(p.x.type), of_unit = unit / size_of(p.x.type);
-  bool whole = std::has_single_bit(static_cast<std::uint64_t>(bytes)) && bytes >= unit &&
-               p.x.alignment % unit == 0 && (p.x.extent(1) == 1 || p.x.layout.stride[1] == 1);
+  Index const bytes = p.x.extent(1) * size_of(p.x.type), of_unit = max_vector_bytes / size_of(p.x.type);
+  bool whole = std::has_single_bit(static_cast<std::uint64_t>(bytes)) && bytes >= max_vector_bytes &&
+               p.x.alignment % max_vector_bytes == 0 && (p.x.extent(1) == 1 || p.x.layout.stride[1] == 1);
   for (int d : {0, 2, 3}) whole = whole && (p.x.extent(d) == 1 || p.x.layout.stride[d] % of_unit == 0);
   return whole;
 }
 
-std::string violation(Problem const& p, Device const& device) {
+std::string fprop_small_c_violation(Problem const& p, Device const& device) {
   if (std::string sentence = problem_violation(p, device.backend); !sentence.empty()) return sentence;
   DataType const type = p.x.type;
   if (p.direction != ConvolutionDirection::forward) return "computes only forward convolutions";
   if (p.groups != 1) return fmt::format("{} groups; tensor cores sum over all channels of x", p.groups);
   bool const copied = is_copied(p, device.backend);
-  if (Index const bytes = p.x.extent(1) * size_of(type); bytes > (copied ? max_pixel_bytes : unit))
+  if (Index const bytes = p.x.extent(1) * size_of(type);
+      bytes > (copied ? max_pixel_bytes : max_vector_bytes))
     return fmt::format(
         "{} channels of {} bytes; at most {} bytes, or 32 or {} bytes that are contiguous and "
         "aligned to 16 bytes",
-        p.x.extent(1), size_of(type), unit, max_pixel_bytes);
+        p.x.extent(1), size_of(type), max_vector_bytes, max_pixel_bytes);
   if (copied && p.w.extent(2) * p.w.extent(3) == 1)
     return "a filter of one tap reads no pixel twice; the matrix product computes it";
   if (p.dilation[0] != 1 || p.dilation[1] != 1) return "dilated taps are not adjacent";
@@ -78,16 +76,16 @@ std::string violation(Problem const& p, Device const& device) {
   return {};
 }
 
-struct Tiles {
+struct FpropTiles {
   Index down, across;  // of an image
 };
-Tiles tiles_of(Problem const& p, FpropSmallCShape const& shape) {
-  return {parts(p.y.extent(2), shape.down), parts(p.y.extent(3), shape.across)};
+FpropTiles fprop_tiles(Problem const& p, FpropSmallCShape const& shape) {
+  return {ceiling_divide(p.y.extent(2), shape.down), ceiling_divide(p.y.extent(3), shape.across)};
 }
 
-class ShapeSearch {
+class FpropSmallCSearch {
  public:
-  ShapeSearch(Problem const& problem, Device const& device)
+  FpropSmallCSearch(Problem const& problem, Device const& device)
       : problem_(problem), gpu_(device.gpu), is_emulated_(device.backend == Backend::emulator) {
     auto const axis = [&](int i) {
       return FpropAxis{to_int(problem.stride[i]), to_int(problem.w.extent(2 + i))};
@@ -117,9 +115,9 @@ class ShapeSearch {
   void try_tiles(FpropSmallCShape shape) {
     Index const width = problem_.y.extent(3), height = problem_.y.extent(2);
     int const outputs = shape.warps * shape.fragments * 16;
-    for (Index of_row = 1; of_row <= parts(width, 8); ++of_row) {
-      Index const across = parts(width, of_row);
-      if (across > outputs || (of_row > 1 && across == parts(width, of_row - 1))) continue;
+    for (Index of_row = 1; of_row <= ceiling_divide(width, 8); ++of_row) {
+      Index const across = ceiling_divide(width, of_row);
+      if (across > outputs || (of_row > 1 && across == ceiling_divide(width, of_row - 1))) continue;
       shape.across = to_int(across);
       shape.down = to_int(std::min<Index>(height, outputs / across));
       try_shape(shape);
@@ -136,9 +134,9 @@ class ShapeSearch {
     if (registers > max_registers || bytes > gpu_.shared_bytes_per_block) return;
     shape.blocks = resident_blocks(gpu_, shape.threads(), registers, bytes);
     if (shape.blocks < 1) return;
-    Tiles const tiles = tiles_of(problem_, shape);
+    FpropTiles const tiles = fprop_tiles(problem_, shape);
     Index const all = problem_.x.extent(0) * tiles.down * tiles.across,
-                filters = parts(problem_.w.extent(0), Index{shape.bands} * FpropSmallCShape::band);
+                filters = ceiling_divide(problem_.w.extent(0), Index{shape.bands} * FpropSmallCShape::band);
     if (all > max_int || filters > max_grid_y) return;
     Index const resident = Index{shape.blocks} * (is_emulated_ ? 2 : gpu_.multiprocessors);
     Index const blocks = std::min(all, std::max<Index>(1, resident / filters));
@@ -156,7 +154,8 @@ class ShapeSearch {
     double const fragments = shape.warps * shape.fragments;
     double const tensor = fragments * steps * columns * mma_clocks;
     double const shared = steps * (fragments * 4 + shape.warps * columns * 2);
-    double const slots_of_pixel = shape.async ? 12.0 * shape.place * size_ / unit : 10 + 7.0 * shape.channels;
+    double const slots_of_pixel =
+        shape.async ? 12.0 * shape.place * size_ / max_vector_bytes : 10 + 7.0 * shape.channels;
     double const moves = (shape.patch() * slots_of_pixel + shape.outputs() * columns * slots_of_run) / 32 / 4;
     double const together =
         std::clamp(blocks * filters / gpu_.multiprocessors, 1.0, static_cast<double>(shape.blocks));
@@ -215,7 +214,7 @@ FpropSmallCArguments small_c_window(Problem const& p, FpropSmallCShape const& sh
   window.top = to_int(p.pad_begin[0]), window.left = to_int(p.pad_begin[1]);
   window.filters = to_int(p.w.extent(0));
   window.height = to_int(p.y.extent(2)), window.width = to_int(p.y.extent(3));
-  Tiles const tiles = tiles_of(p, shape);
+  FpropTiles const tiles = fprop_tiles(p, shape);
   window.tiles_down = Divisor(tiles.down), window.tiles_across = Divisor(tiles.across);
   window.tiles = to_int(p.x.extent(0) * tiles.down * tiles.across);
   window.shape = shape;
@@ -224,8 +223,8 @@ FpropSmallCArguments small_c_window(Problem const& p, FpropSmallCShape const& sh
 
 FpropSmallCPlan fprop_small_c_plan(Problem const& problem, Device const& device) {
   FpropSmallCPlan plan;
-  plan.refusal = violation(problem, device);
-  return plan.refusal.empty() ? ShapeSearch(problem, device).best() : plan;
+  plan.refusal = fprop_small_c_violation(problem, device);
+  return plan.refusal.empty() ? FpropSmallCSearch(problem, device).best() : plan;
 }
 
 std::string print(FpropSmallCShape const& shape) {

@@ -13,8 +13,6 @@
 
 namespace cosmati::plan {
 
-using Problem = ConvolutionProblem;
-
 Index blocks_of(ConvolutionForm const& form, ConvolutionRecipe const& recipe) {
   constexpr Index direct_threads = 128;  // DirectTraits
   if (recipe.is_direct()) return (form.rows() * form.columns() + direct_threads - 1) / direct_threads;
@@ -59,13 +57,14 @@ std::string together_violation(std::size_t phases, std::size_t bytes) {
 
 }  // namespace
 
-std::string together_violation(Problem const& problem, std::vector<ConvolutionForm> const& forms) {
+std::string together_violation(ConvolutionProblem const& problem, std::vector<ConvolutionForm> const& forms) {
   std::size_t const bytes = with_epilogue_arguments(
       problem, []<class Epilogue>(Epilogue const&) { return sizeof(ConvolutionParameters<Epilogue>); });
   return together_violation(forms.size(), bytes);
 }
 
-std::string together_violation(Problem const& problem, WindowProducts const& windows, Partition partition) {
+std::string together_violation(ConvolutionProblem const& problem, WindowProducts const& windows,
+                               Partition partition) {
   if (partition == Partition::stream_k) return "stream-K ranges of steps cannot span phases";
   if (windows.filter_gradient || !(windows.by_digits || windows.by_pixels))
     return "there is only one product";

@@ -19,13 +19,12 @@
 #include "src/plan/gemm/partition.h"
 #include "src/plan/gemm/policies.h"
 #include "src/plan/gemm/warp_specialized.h"
+#include "src/plan/integers.h"
 
 namespace cosmati::plan {
 namespace {
 
 using Problem = ConvolutionProblem;
-
-constexpr Index max_grid_extent = 0x7fffffff;
 
 // The depth of a form when the channels of each tap are padded to full steps.
 Index padded_depth(ConvolutionForm const& form, int block_k) { return stepwise(form, block_k).depth(); }
@@ -196,7 +195,7 @@ class Search {
   }
 
   bool may_split(GemmPolicy const& policy, int splits) const {
-    Index tiles = 0, steps = max_grid_extent;
+    Index tiles = 0, steps = max_int;
     for (ConvolutionForm const& form : forms_) {
       tiles = std::max(tiles, tiles_of(policy, gemm_view(form)) * form.groups);
       steps = std::min(steps, form.depth() / policy.block_k);
@@ -290,7 +289,7 @@ class Search {
       volume.steps = products / std::max(1.0, volume.tiles);
       seconds = predict_seconds(product, gemm_view(stepped.front()), device_.gpu, volume);
       Phases const phases = phases_of(stepped, recipe);
-      if (phases.blocks > max_grid_extent) return;
+      if (phases.blocks > max_int) return;
       flags = phases.flag_bytes, partials = phases.partial_bytes;
       recipe.launches = 1;
     }

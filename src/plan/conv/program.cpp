@@ -26,9 +26,7 @@
 
 namespace cosmati::plan {
 
-using Problem = ConvolutionProblem;
-
-program::Program program_of(Plan<Problem> const& plan) {
+program::Program program_of(Plan<ConvolutionProblem> const& plan) {
   bool const filter = plan.problem.direction == ConvolutionDirection::filter;
   switch (plan.recipe.algorithm) {
     case ConvolutionAlgorithm::direct_tiled:
@@ -56,7 +54,7 @@ program::Program program_of(Plan<Problem> const& plan) {
   }
 }
 
-std::unique_ptr<Kernel<Problem>> prepare_program(Plan<Problem> const& plan) {
+std::unique_ptr<Kernel<ConvolutionProblem>> prepare_program(Plan<ConvolutionProblem> const& plan) {
   return program::prepare(plan, program_of(plan));
 }
 
@@ -67,7 +65,7 @@ std::string KernelTypes::print() const {
 
 KernelTypes emulated_types(DataType sum) { return {sum, sum, sum, "HostEpilogue", "HostDestination"}; }
 
-ConvolutionProgram::ConvolutionProgram(Plan<Problem> const& plan) : plan_(plan) {
+ConvolutionProgram::ConvolutionProgram(Plan<ConvolutionProblem> const& plan) : plan_(plan) {
   program_.workspace.add(
       plan.recipe.unrolls() ? "flags, partial sums, unrolled image" : "flags and partial sums",
       plan.recipe.product_workspace());
@@ -77,7 +75,7 @@ ConvolutionProgram::ConvolutionProgram(Plan<Problem> const& plan) : plan_(plan) 
     repack_filter(copy.filter, copied, copy.outer, copy.depth, copy.batch, "filter, copied");
   }
   if (!is_emulated()) return;
-  Problem const p = with_filter_copied(plan.problem, copied);
+  ConvolutionProblem const p = with_filter_copied(plan.problem, copied);
   bool const data = p.direction == ConvolutionDirection::data;
   TensorDescription const &first = data ? p.y : p.x,
                           &second = p.direction == ConvolutionDirection::filter ? p.y : p.w;
@@ -86,7 +84,7 @@ ConvolutionProgram::ConvolutionProgram(Plan<Problem> const& plan) : plan_(plan) 
   filter = widened(program_, filter, second, kernel_type_, "filter or gradient");
 }
 
-ConvolutionProgram::ConvolutionProgram(Plan<Problem> const& plan, program::Workspace workspace)
+ConvolutionProgram::ConvolutionProgram(Plan<ConvolutionProblem> const& plan, program::Workspace workspace)
     : plan_(plan) {
   program_.workspace = std::move(workspace);
 }

@@ -9,13 +9,12 @@
 #include "src/plan/conv/choice.h"
 #include "src/plan/conv/kernel_parts.h"
 #include "src/plan/conv/launch.h"
+#include "src/plan/integers.h"
 
 namespace cosmati::plan {
 namespace {
 
 using Problem = ConvolutionProblem;
-
-int to_int(Index value) { return static_cast<int>(value); }
 
 SlidingForm sliding_form(ConvolutionForm const& form) {
   WindowForm const& image = form.image();

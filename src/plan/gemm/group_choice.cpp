@@ -35,7 +35,7 @@ Offer<GroupedGemmProblem> offer(GroupedGemmProblem const& problem, Device const&
 }
 
 template <MainLoop main_loop>
-Candidate<GroupedGemmProblem> candidate() {
+Candidate<GroupedGemmProblem> group_candidate() {
   Candidate<GroupedGemmProblem> result{name_of(main_loop), {}, nullptr, &prepare_program};
   result.offer = &offer<main_loop>;
   return result;
@@ -44,8 +44,8 @@ Candidate<GroupedGemmProblem> candidate() {
 }  // namespace
 
 std::vector<Candidate<GroupedGemmProblem>> group_candidates() {
-  return {candidate<MainLoop::warp_specialized>(), candidate<MainLoop::multistage>(),
-          candidate<MainLoop::double_buffered>()};
+  return {group_candidate<MainLoop::warp_specialized>(), group_candidate<MainLoop::multistage>(),
+          group_candidate<MainLoop::double_buffered>()};
 }
 
 }  // namespace cosmati::plan

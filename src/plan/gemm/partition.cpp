@@ -11,11 +11,10 @@
 #include "src/plan/gemm/small/gemv.h"
 #include "src/plan/gemm/sum_of_parts.h"
 #include "src/plan/gemm/warp_specialized.h"
+#include "src/plan/integers.h"
 
 namespace cosmati::plan {
 namespace {
-
-constexpr Index max_int = 0x7fffffff;
 
 Index k_steps(GemmPolicy const& policy, CanonicalGemm const& form) {
   return ceiling_divide(form.k, policy.block_k);

@@ -9,9 +9,11 @@
 namespace cosmati::plan {
 namespace {
 
-constexpr Index unit = 4;  // elements of 16 bytes
+constexpr Index sums_of_vector = 4;  // 16 bytes of f32
 
-Index pitch_of_parts(CanonicalGemm const& form) { return (form.n + unit - 1) / unit * unit; }
+Index pitch_of_parts(CanonicalGemm const& form) {
+  return (form.n + sums_of_vector - 1) / sums_of_vector * sums_of_vector;
+}
 
 }  // namespace
 
@@ -24,7 +26,7 @@ CanonicalGemm kernel_form(CanonicalGemm const& form, Partition partition) {
   parts.d.column_stride = 1;
   parts.d.batch_stride = form.m * parts.d.row_stride;
   parts.d.alignment = 256;
-  parts.d.width = static_cast<int>(unit);
+  parts.d.width = static_cast<int>(sums_of_vector);
   parts.d.present = true;
   parts.c = {};
   parts.operands.clear();

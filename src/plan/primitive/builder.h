@@ -10,6 +10,8 @@
 
 namespace cosmati::plan {
 
+inline constexpr unsigned primitive_threads = 256;  // of a block
+
 // The target of lowering.
 struct PrimitiveTarget {
   Gpu gpu;

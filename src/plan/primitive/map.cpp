@@ -9,7 +9,6 @@
 namespace cosmati::plan {
 namespace {
 
-constexpr unsigned threads = 256;
 std::vector<StridedTensor const*> pointers_to(std::vector<StridedTensor> const& inputs,
                                               std::vector<StridedTensor> const& outputs) {
   std::vector<StridedTensor const*> list;
@@ -25,10 +24,10 @@ unsigned fixed_inputs(PrimitivePass const& pass) {
   unsigned fixed = 0;
   for (std::size_t i = 0; i < pass.inputs.size(); ++i) {
     Index const* const stride = p.tensor[i].stride;
-    bool const varies =
-        pass.inputs[i].binding.mask ||
-        (stride[0] != 0 && (p.policy.kept == 1 || static_cast<int>(threads) % p.axis[0].divisor != 0)) ||
-        std::any_of(stride + 1, stride + p.policy.kept, [](Index step) { return step != 0; });
+    bool const varies = pass.inputs[i].binding.mask ||
+                        (stride[0] != 0 && (p.policy.kept == 1 ||
+                                            static_cast<int>(primitive_threads) % p.axis[0].divisor != 0)) ||
+                        std::any_of(stride + 1, stride + p.policy.kept, [](Index step) { return step != 0; });
     if (!varies) fixed |= 1u << i;
   }
   return fixed;
@@ -143,7 +142,7 @@ void add_piece(PrimitiveProgram& program, Shape const& shape, Formula const& for
   p.policy.unroll = unroll_for(pass, target);
   p.policy.whole = p.run_extent % width == 0;
   pass.function = function_of(formula, input_names, output_names, p);
-  unsigned const of_block = threads * static_cast<unsigned>(p.policy.unroll);
+  unsigned const of_block = primitive_threads * static_cast<unsigned>(p.policy.unroll);
   pass.blocks = (p.positions + of_block - 1) / of_block;
   finish(pass, space);
   program.passes.push_back(std::move(pass));

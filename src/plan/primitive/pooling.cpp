@@ -8,17 +8,17 @@
 namespace cosmati::plan {
 namespace {
 
-constexpr Index maximum = Index{1} << 30;  // the largest number that a kernel counts to
+constexpr Index max_number = Index{1} << 30;  // the largest number that a kernel counts to
 
 std::string violation(PoolingProblem const& problem) {
   for (int i = 0; i < 2; ++i) {
     Index const reach = problem.x.extent(2 + i) + problem.pad_begin[i] + problem.pad_end[i] +
                         problem.window[i] * problem.dilation[i] + problem.stride[i];
-    if (reach > maximum)
+    if (reach > max_number)
       return fmt::format(
           "image, padding, window and stride along dimension {} span {} pixels; these kernels support at "
           "most {}",
-          2 + i, reach, maximum);
+          2 + i, reach, max_number);
   }
   return {};
 }
@@ -247,12 +247,12 @@ PrimitiveProgram lower(PoolingProblem const& problem, PrimitiveTarget const& tar
   Tile const tile = tile_of(problem, made.width, positions[0].extent, made.channels_first, target);
   if (tile.window.rows > 0) count_windows(made, problem, tile);
   Index const of_slowest = positions[0].extent * positions[1].extent * positions[2].extent;
-  if (of_slowest > maximum) {
+  if (of_slowest > max_number) {
     program.refusal = fmt::format("{} positions of one image or channel; these kernels support at most {}",
-                                  of_slowest, maximum);
+                                  of_slowest, max_number);
     return program;
   }
-  Index const step = std::max<Index>(1, maximum / of_slowest), slowest = positions[3].extent;
+  Index const step = std::max<Index>(1, max_number / of_slowest), slowest = positions[3].extent;
   for (Index first = 0; first < slowest; first += step)
     program.passes.push_back(pass_of(made, problem, tile, first, std::min(step, slowest - first)));
   return program;

@@ -10,7 +10,6 @@
 namespace cosmati::plan {
 namespace {
 
-constexpr unsigned threads = 256;
 constexpr int moments = 3, joined_moments = 4;  // Combine
 
 Formula same_values(int values, char const* input, char const* output) {
@@ -47,15 +46,16 @@ Shares shares_of(unsigned positions, unsigned terms, bool of_terms, int unroll, 
   if (of_terms) {
     along = std::clamp(
         power_of_two_from((terms + static_cast<unsigned>(unroll) - 1) / static_cast<unsigned>(unroll)), 1u,
-        threads);
+        primitive_threads);
     // A long row is reduced by a full block, a short one by a warp.
-    if (along > 32 && positions / (threads / 32) > 8 * multiprocessors && terms <= 32u * 16) along = 32;
+    if (along > 32 && positions / (primitive_threads / 32) > 8 * multiprocessors && terms <= 32u * 16)
+      along = 32;
   } else {
     unsigned const across = std::clamp(power_of_two_from(positions), 1u, 32u);
-    along = std::min(threads / across, power_of_two_from(terms));
-    if (positions / threads > 8 * multiprocessors && terms <= 64) along = 1;
+    along = std::min(primitive_threads / across, power_of_two_from(terms));
+    if (positions / primitive_threads > 8 * multiprocessors && terms <= 64) along = 1;
   }
-  unsigned const across = threads / along, blocks = (positions + across - 1) / across;
+  unsigned const across = primitive_threads / along, blocks = (positions + across - 1) / across;
   unsigned const wanted = waves * multiprocessors;
   unsigned const worth = terms / (along * static_cast<unsigned>(unroll) * 2);
   unsigned const splits = blocks >= wanted / 2 ? 1
@@ -103,14 +103,14 @@ void size_launch(PrimitivePass& pass, Shares const& shares, PrimitiveTarget cons
                  CollapsedSpace const& space) {
   PrimitiveParameters& p = pass.parameters;
   p.policy.along = shares.along;
-  unsigned const across = threads / static_cast<unsigned>(shares.along);
+  unsigned const across = primitive_threads / static_cast<unsigned>(shares.along);
   pass.blocks = (p.positions + across - 1) / across;
   pass.splits = shares.splits;
   p.terms_of_split = (p.terms + shares.splits - 1) / shares.splits;
   int const results = p.policy.runs_of_terms ? 1 : p.policy.width;
   int const values = target.emulated ? 4 : pass.last.inputs;
   pass.shared_bytes =
-      results * values * static_cast<int>(threads) * (target.emulated ? 8 : size_of(pass.real));
+      results * values * static_cast<int>(primitive_threads) * (target.emulated ? 8 : size_of(pass.real));
   finish(pass, space);
 }
 
@@ -122,10 +122,11 @@ void add_join(PrimitiveProgram& program, Stage const& last, Index parts, Primiti
   // are read by several blocks cost less than threads that wait for one load after another.
   unsigned const most = parts > 512 ? 2 : parts > 64 ? 8 : 32;
   unsigned const across = std::clamp(power_of_two_from(join.parameters.positions), 1u, most);
-  size_launch(
-      join,
-      {static_cast<int>(std::min(threads / across, power_of_two_from(static_cast<unsigned>(parts)))), 1},
-      target, last.space);
+  size_launch(join,
+              {static_cast<int>(
+                   std::min(primitive_threads / across, power_of_two_from(static_cast<unsigned>(parts)))),
+               1},
+              target, last.space);
   program.passes.push_back(std::move(join));
 }
 

@@ -10,8 +10,6 @@
 namespace cosmati::plan {
 namespace {
 
-constexpr unsigned threads = 256;
-
 Index row_length(RowNormProblem const& problem) {
   Index length = 1;
   for (int d = problem.axis; d < problem.x.layout.rank(); ++d) length *= problem.x.extent(d);
@@ -23,7 +21,7 @@ StridedTensor tensor_of(RowNormProblem const& problem, char const* name, TensorD
 }
 
 // Chooses the threads of a row, and whether it stays in their registers.
-void share_rows(PrimitivePass& pass, int kept_values, PrimitiveTarget const& target) {
+void share_normalized_rows(PrimitivePass& pass, int kept_values, PrimitiveTarget const& target) {
   PrimitiveParameters& p = pass.parameters;
   PrimitivePolicy& policy = p.policy;
   auto const multiprocessors = static_cast<unsigned>(std::max(1, target.gpu.multiprocessors));
@@ -34,16 +32,17 @@ void share_rows(PrimitivePass& pass, int kept_values, PrimitiveTarget const& tar
   unsigned along = std::min(32u, power_of_two_from(p.terms));
   bool const few = p.positions < 8 * multiprocessors;
   if (p.terms > 32 * max_cached || (few && p.terms > 32))
-    along = std::min(threads, power_of_two_from(p.terms));
+    along = std::min(primitive_threads, power_of_two_from(p.terms));
   policy.along = static_cast<int>(along);
   policy.whole = p.run_extent % policy.width == 0;
   unsigned const share = (p.terms + along - 1) / along;
   policy.unroll = target.emulated ? 2 : std::max(1, std::min(4, 32 / (policy.width * kept_values)));
   policy.cached = share <= max_cached ? static_cast<int>(std::max(1u, share)) : 0;
   if (target.emulated) policy.cached = policy.width == 4 && share <= 2 ? 2 : 0;
-  unsigned const across = threads / along;
+  unsigned const across = primitive_threads / along;
   pass.blocks = (p.positions + across - 1) / across;
-  pass.shared_bytes = 4 * static_cast<int>(threads) / 32 * (target.emulated ? 8 : size_of(pass.real));
+  pass.shared_bytes =
+      4 * static_cast<int>(primitive_threads) / 32 * (target.emulated ? 8 : size_of(pass.real));
 }
 
 std::vector<bool> axes_of_row(RowNormProblem const& problem) {
@@ -96,7 +95,8 @@ bool share_rows_with_sums(PrimitivePass& pass, PrimitiveTarget const& target) {
   if (target.emulated && policy.width != 4) return false;
   auto const width = static_cast<unsigned>(policy.width);
   unsigned const maximum = target.emulated ? 2 : std::max(1u, norm_gradient_columns / width);
-  unsigned const block = target.emulated || p.terms * width <= 8 * threads ? threads : 2 * threads;
+  unsigned const block =
+      target.emulated || p.terms * width <= 8 * primitive_threads ? primitive_threads : 2 * primitive_threads;
   // The fewest idle threads, then the most threads per row.
   unsigned along = 0;
   auto const kept_by = [&](unsigned team) { return (p.terms + team - 1) / team; };
@@ -209,7 +209,7 @@ void add_rows(PrimitiveProgram& program, RowNormProblem const& problem, Primitiv
     pass.parameters.policy.operation = operation;
     pass.parameters.scalar[0] = 1 / static_cast<double>(row_length(problem));
     pass.parameters.scalar[1] = problem.epsilon;
-    share_rows(pass, forward ? 1 : 2, target);
+    share_normalized_rows(pass, forward ? 1 : 2, target);
     finish(pass, space);
     program.passes.push_back(std::move(pass));
   }

@@ -9,8 +9,6 @@
 namespace cosmati::plan {
 namespace {
 
-constexpr unsigned threads = 256;
-
 // The operations of primitive/rows.h.
 enum : int { softmax, log_softmax, softmax_gradient, log_softmax_gradient, loss, loss_and_gradient };
 
@@ -25,14 +23,14 @@ void share_rows(PrimitivePass& pass, int inputs, PrimitiveTarget const& target) 
     along = std::min(32u, power_of_two_from(p.terms));
     bool const few = p.positions < 8 * multiprocessors;
     if (p.terms > 32 * max_cached || (few && p.terms > 32))
-      along = std::min(threads, power_of_two_from(p.terms));
+      along = std::min(primitive_threads, power_of_two_from(p.terms));
   } else {
     unsigned across = std::clamp(power_of_two_from(p.positions), 1u, 32u);
     // Adjacent threads read full cache lines; fewer positions per block if there would be few blocks.
     auto const line = static_cast<unsigned>(std::max(8 / policy.width, 1) * 4);
     while (across > line && p.positions / across < 2 * multiprocessors) across /= 2;
-    along = std::min(threads / across, power_of_two_from(p.terms));
-    if (p.positions / threads > 8 * multiprocessors && p.terms <= max_cached) along = 1;
+    along = std::min(primitive_threads / across, power_of_two_from(p.terms));
+    if (p.positions / primitive_threads > 8 * multiprocessors && p.terms <= max_cached) along = 1;
   }
   policy.along = static_cast<int>(along);
   policy.whole = p.run_extent % policy.width == 0;
@@ -42,7 +40,7 @@ void share_rows(PrimitivePass& pass, int inputs, PrimitiveTarget const& target) 
     return (p.terms + members - 1) / members;
   };
   int const max_blocks = max_cluster_blocks_of(target);
-  if (policy.runs_of_terms && along == threads && max_blocks > 1) {
+  if (policy.runs_of_terms && along == primitive_threads && max_blocks > 1) {
     auto const maximum = target.emulated ? (policy.width == 4 ? 2u : 0u) : max_cached;
     int blocks = 1;
     while (blocks < max_blocks && share_of(blocks) > maximum) blocks *= 2;
@@ -55,11 +53,11 @@ void share_rows(PrimitivePass& pass, int inputs, PrimitiveTarget const& target) 
   policy.packed = policy.cached > 0 && policy.runs_of_terms && policy.whole && inputs == 1 &&
                   (policy.operation == softmax || policy.operation == log_softmax) &&
                   pass.real == DataType::f32 && size_of(pass.inputs[0].type) == 2 && policy.width >= 4;
-  unsigned const across = threads / along;
+  unsigned const across = primitive_threads / along;
   pass.blocks = (p.positions + across - 1) / across * static_cast<unsigned>(policy.cluster);
   int const results = policy.runs_of_terms ? 1 : policy.width;
   pass.shared_bytes =
-      (results * 2 * static_cast<int>(threads) + 2) * (target.emulated ? 8 : size_of(pass.real));
+      (results * 2 * static_cast<int>(primitive_threads) + 2) * (target.emulated ? 8 : size_of(pass.real));
 }
 
 // A pass over the rows along axis `axis`; there is no launch if there are no elements.

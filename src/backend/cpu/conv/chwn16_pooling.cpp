@@ -9,52 +9,50 @@
 namespace cosmati::cpu {
 namespace {
 
-using Problem = PoolingProblem;
-
 constexpr Index taps_of_part = 1 << 13;  // per thread, for 16 images: takes several microseconds; starting a
                                          // thread team takes about one
 
-std::string violates_device(Problem const&, Device const& device) { return violates_isa(device); }
+std::string violates_device(PoolingProblem const&, Device const& device) { return violates_isa(device); }
 
-std::string violates_types(Problem const& p, Device const&) {
+std::string violates_types(PoolingProblem const& p, Device const&) {
   std::string violation;
-  Problem::visit_tensors(p, [&](char const* name, Role, TensorDescription const& tensor, auto) {
+  PoolingProblem::visit_tensors(p, [&](char const* name, Role, TensorDescription const& tensor, auto) {
     if (violation.empty() && &tensor != &p.indices) violation = violates_type(name, tensor, DataType::f32);
   });
   return violation;
 }
 
-std::string violates_layouts(Problem const& p, Device const&) {
+std::string violates_layouts(PoolingProblem const& p, Device const&) {
   std::string violation;
-  Problem::visit_tensors(p, [&](char const* name, Role, TensorDescription const& tensor, auto) {
+  PoolingProblem::visit_tensors(p, [&](char const* name, Role, TensorDescription const& tensor, auto) {
     if (violation.empty()) violation = violates_chwn16(name, tensor);
   });
   return violation;
 }
 
-bool finds_maxima_first(Problem const& p) {
+bool finds_maxima_first(PoolingProblem const& p) {
   return p.direction == Direction::backward && p.backward_needs_x();
 }
 
-std::string violates_taps(Problem const& p, Device const&) {
+std::string violates_taps(PoolingProblem const& p, Device const&) {
   if (!finds_maxima_first(p) || p.window[0] <= 255 / p.window[1]) return {};
   return "the window has " + std::to_string(p.window[0]) + " x " + std::to_string(p.window[1]) +
          " taps; at most 255 are supported without indices";
 }
 
-chwn::Axis axis_of(Problem const& p, int i) {
+chwn::Axis axis_of(PoolingProblem const& p, int i) {
   return {p.x.extent(2 + i), p.y.extent(2 + i), p.window[i], p.stride[i],
           p.dilation[i],     p.pad_begin[i],    p.pad_end[i]};
 }
 
 // One byte per result for the tap of its maximum, if the backward pass has to find it.
-std::size_t workspace_bytes(Problem const& p, Device const&) {
+std::size_t workspace_bytes(PoolingProblem const& p, Device const&) {
   return finds_maxima_first(p) ? static_cast<std::size_t>(p.y.layout.size()) : 0;
 }
 
-class Chwn16Pooling final : public HostKernel<Problem> {
+class Chwn16Pooling final : public HostKernel<PoolingProblem> {
  public:
-  Chwn16Pooling(Problem const& p, Device const& device)
+  Chwn16Pooling(PoolingProblem const& p, Device const& device)
       : kernels_(chwn_kernels(device)),
         shape_{p.x.extent(1), axis_of(p, 0), axis_of(p, 1)},
         forward_(p.direction == Direction::forward),
@@ -65,7 +63,7 @@ class Chwn16Pooling final : public HostKernel<Problem> {
         parts_(
             chwn_parts(p.y.layout.size() / chwn::images * p.window[0] * p.window[1], taps_of_part, device)) {}
 
-  void run(Problem::Arguments const& arguments, std::byte* workspace) const override {
+  void run(PoolingProblem::Arguments const& arguments, std::byte* workspace) const override {
     auto const* x = static_cast<float const*>(arguments.x);
     auto const* dy = static_cast<float const*>(arguments.dy);
     if (forward_) {
@@ -119,11 +117,11 @@ class Chwn16Pooling final : public HostKernel<Problem> {
 
 }  // namespace
 
-Candidate<Problem> chwn16_pooling_candidate() {
+Candidate<PoolingProblem> chwn16_pooling_candidate() {
   return {"chwn16",
           {{violates_device}, {violates_types}, {violates_layouts}, {violates_taps}},
           workspace_bytes,
-          [](Plan<Problem> const& plan) -> std::unique_ptr<Kernel<Problem>> {
+          [](Plan<PoolingProblem> const& plan) -> std::unique_ptr<Kernel<PoolingProblem>> {
             return std::make_unique<Chwn16Pooling>(plan.problem, plan.device);
           }};
 }

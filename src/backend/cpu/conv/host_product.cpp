@@ -93,7 +93,7 @@ std::string advises_against_product(Problem const& problem, Device const&) {
   return {};
 }
 
-std::size_t workspace_bytes(Problem const& problem, Device const& device) {
+std::size_t product_workspace(Problem const& problem, Device const& device) {
   Problem const dense = without_stride(problem);
   std::size_t const product = make_plan(plain_gemm_problem(dense).problem, device, {}).workspace_bytes;
   return has_stride(problem) ? round_up(product) + static_cast<std::size_t>(dense.x.bytes()) : product;
@@ -104,7 +104,7 @@ std::size_t workspace_bytes(Problem const& problem, Device const& device) {
 Candidate<Problem> host_product_candidate() {
   return {"gemm",
           {{violates_product}, {advises_against_product, true}},
-          workspace_bytes,
+          product_workspace,
           [](Plan<Problem> const& plan) -> std::unique_ptr<Kernel<Problem>> {
             return std::make_unique<GemmConvolution>(plan.problem, plan.device);
           }};

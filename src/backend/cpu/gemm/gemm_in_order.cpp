@@ -14,7 +14,7 @@
 namespace cosmati::cpu {
 namespace {
 
-constexpr Index rows = 4;                    // rows of sums in registers
+constexpr Index sum_rows = 4;                // rows of sums in registers
 constexpr Index max_m = 64, wanted_n = 128;  // rows of the largest tile, and intended columns
 constexpr Index step_k = 256;                // values of k that are packed at a time
 constexpr Index lines = 16;                  // rows along k that are transposed at a time
@@ -23,20 +23,21 @@ constexpr int vector_bytes = 64;
 template <class Real>
 constexpr Index columns = vector_bytes / static_cast<Index>(sizeof(Real));
 
-// sums (rows, columns<Real>) += a (depth, rows) * b (depth, columns<Real>); a_rows, b_rows and sums_rows are
-// leading dimensions in elements. Operands are padded to full tiles, so no other loop is needed.
+// sums (sum_rows, columns<Real>) += a (depth, sum_rows) * b (depth, columns<Real>); a_rows, b_rows and
+// sums_rows are leading dimensions in elements. Operands are padded to full tiles, so no other loop is
+// needed.
 template <class Real>
 COSMATI_ALWAYS_INLINE void add_products(Real const* a, Index a_rows, Real const* b, Index b_rows, Index depth,
                                         Real* sums, Index sums_rows) {
   using Vector __attribute__((vector_size(vector_bytes))) = Real;
-  Vector sum[rows];
-  for (Index i = 0; i < rows; ++i) std::memcpy(&sum[i], sums + i * sums_rows, vector_bytes);
+  Vector sum[sum_rows];
+  for (Index i = 0; i < sum_rows; ++i) std::memcpy(&sum[i], sums + i * sums_rows, vector_bytes);
   for (Index k = 0; k < depth; ++k) {
     Vector row;
     std::memcpy(&row, b + k * b_rows, vector_bytes);
-    for (Index i = 0; i < rows; ++i) sum[i] += a[k * a_rows + i] * row;
+    for (Index i = 0; i < sum_rows; ++i) sum[i] += a[k * a_rows + i] * row;
   }
-  for (Index i = 0; i < rows; ++i) std::memcpy(sums + i * sums_rows, &sum[i], vector_bytes);
+  for (Index i = 0; i < sum_rows; ++i) std::memcpy(sums + i * sums_rows, &sum[i], vector_bytes);
 }
 
 template <class Real>
@@ -55,7 +56,7 @@ class InOrderKernel final : public HostKernel<GemmProblem> {
         threads_(device.threads),
         grid_(tiles(device.threads)),
         tail_(product_, grid_, type_of<Real>, in_double),
-        padded_m_(multiple(grid_.tile_m, rows)),
+        padded_m_(multiple(grid_.tile_m, sum_rows)),
         padded_n_(multiple(grid_.tile_n, columns<Real>)) {}
 
   std::size_t workspace_bytes() const { return static_cast<std::size_t>(threads_) * part_bytes(); }
@@ -138,7 +139,7 @@ class InOrderKernel final : public HostKernel<GemmProblem> {
       pack(seen().b, arguments.b, tile.batch * of_b[0] + tile.column * of_b[2] + first * of_b[1], of_b[2],
            of_b[1], tile.columns, depth, b, padded_n_, line);
       for (Index column = 0; column < tile.columns; column += columns<Real>)
-        for (Index row = 0; row < tile.rows; row += rows)
+        for (Index row = 0; row < tile.rows; row += sum_rows)
           add(a + row, padded_m_, b + column, padded_n_, depth, sums + row * padded_n_ + column, padded_n_);
     }
   }
@@ -163,13 +164,13 @@ bool ends_in_double(GemmProblem const& problem) {
   return wide;
 }
 
-constexpr char const* name = "in_order";
+constexpr char const* in_order = "in_order";
 
 }  // namespace
 
 Candidate<GemmProblem> in_order_candidate() {
   Candidate<GemmProblem> candidate{
-      name, {}, nullptr, [](Plan<GemmProblem> const& plan) -> std::unique_ptr<Kernel<GemmProblem>> {
+      in_order, {}, nullptr, [](Plan<GemmProblem> const& plan) -> std::unique_ptr<Kernel<GemmProblem>> {
         bool const in_double = ends_in_double(plan.problem);
         if (sums_in_double(plan.problem))
           return std::make_unique<InOrderKernel<double>>(plan.problem, plan.device, in_double);
@@ -177,7 +178,7 @@ Candidate<GemmProblem> in_order_candidate() {
       }};
   candidate.offer = [](GemmProblem const& problem, Device const& device, PlanOptions const& options) {
     Offer<GemmProblem> offer;
-    if (!options.batch_invariant && options.kernel != name)
+    if (!options.batch_invariant && options.kernel != in_order)
       offer.refusal = "adds the products of an element in order; only for batch-invariant plans";
     else
       offer.refusal = options.policy.refusal();

@@ -50,7 +50,7 @@ struct Library {
 #undef COSMATI_MEMBER
 };
 
-Library load() {
+Library load_cufft() {
   if (std::string const failure = cufft_failure(); !failure.empty())
     throw Error(ErrorCode::unavailable, failure);
   std::string const& path = cufft_file();
@@ -67,7 +67,7 @@ Library load() {
 }
 
 Library const& library() {
-  static Library const one = load();
+  static Library const one = load_cufft();
   return one;
 }
 

@@ -28,7 +28,7 @@ std::string text_of(Driver const& driver, Result result) {
   return std::string(text) + " (" + name + ", " + number + ")";
 }
 
-Loaded load() {
+Loaded load_driver() {
   Loaded loaded;
   char const* const named = std::getenv("COSMATI_LIBCUDA");
   std::string const file = named != nullptr && *named != '\0' ? named : "libcuda.so.1";
@@ -56,7 +56,7 @@ Loaded load() {
 }
 
 Loaded const& loaded() {
-  static Loaded const one = load();
+  static Loaded const one = load_driver();
   return one;
 }
 

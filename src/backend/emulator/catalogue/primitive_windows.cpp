@@ -6,19 +6,19 @@
 namespace cosmati::emulator {
 namespace {
 
-using Function = HostFunction<false, 2, 1>;
+using WindowFunction = HostFunction<false, 2, 1>;
 template <int width>
-using Traits = HostTraits<width, false, 0, Function, Function>;
+using WindowTraits = HostTraits<width, false, 0, WindowFunction, WindowFunction>;
 
 template <int width>
-using LrnTiles = HostTraits<width, false, 0, Function, Function, 1, WindowPolicy{.columns = 5}>;
+using LrnTiles = HostTraits<width, false, 0, WindowFunction, WindowFunction, 1, WindowPolicy{.columns = 5}>;
 
 // The windows that plan/primitive/pooling.cpp chooses for the emulator.
 constexpr WindowPolicy window_of(int taps, bool runs_of_columns) {
   return {taps, taps, 2, 2, taps == 2 ? 0 : 1, taps == 3, runs_of_columns};
 }
 template <int taps, bool runs_of_columns>
-using Tiles = HostTraits<4, false, 0, Function, Function, 1, window_of(taps, runs_of_columns)>;
+using Tiles = HostTraits<4, false, 0, WindowFunction, WindowFunction, 1, window_of(taps, runs_of_columns)>;
 
 template <class Traits>
 void add_tile(KernelTable& table) {
@@ -28,12 +28,12 @@ void add_tile(KernelTable& table) {
 }  // namespace
 
 void add_primitives_of_windows(KernelTable& table) {
-  add_pass<&lrn_kernel<Traits<1>>, Traits<1>>(table, "lrn_kernel");
-  add_pass<&lrn_kernel<Traits<4>>, Traits<4>>(table, "lrn_kernel");
+  add_pass<&lrn_kernel<WindowTraits<1>>, WindowTraits<1>>(table, "lrn_kernel");
+  add_pass<&lrn_kernel<WindowTraits<4>>, WindowTraits<4>>(table, "lrn_kernel");
   add_pass<&lrn_tile_kernel<LrnTiles<1>>, LrnTiles<1>>(table, "lrn_tile_kernel");
   add_pass<&lrn_tile_kernel<LrnTiles<4>>, LrnTiles<4>>(table, "lrn_tile_kernel");
-  add_pass<&window_kernel<Traits<1>>, Traits<1>>(table, "window_kernel");
-  add_pass<&window_kernel<Traits<4>>, Traits<4>>(table, "window_kernel");
+  add_pass<&window_kernel<WindowTraits<1>>, WindowTraits<1>>(table, "window_kernel");
+  add_pass<&window_kernel<WindowTraits<4>>, WindowTraits<4>>(table, "window_kernel");
   add_tile<Tiles<2, true>>(table);
   add_tile<Tiles<2, false>>(table);
   add_tile<Tiles<3, true>>(table);

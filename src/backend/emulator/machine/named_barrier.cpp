@@ -7,7 +7,7 @@
 namespace cosmati::emulator {
 namespace {
 
-std::string tell(Thread const& thread) {
+std::string tell_barrier(Thread const& thread) {
   NamedBarrier const& barrier = thread.block.async()->named[thread.waits_for];
   return fmt::format("named barrier {}, where {} of {} threads have arrived", thread.waits_for,
                      barrier.arrived, barrier.threads);
@@ -41,7 +41,7 @@ void named_barrier(int id, int threads, bool waits) {
     NamedBarrier const& barrier;
     std::int64_t round;
   } context{barrier, round};
-  thread.tell = tell;
+  thread.tell = tell_barrier;
   thread.waits_for = id;
   block.poll(
       thread, "a named barrier",

@@ -92,7 +92,7 @@ std::string release_operands(AsyncThread& mine, std::int64_t before) {
   return {};
 }
 
-std::string tell(Thread const& thread) {
+std::string tell_products(Thread const& thread) {
   Warpgroup const& warpgroup =
       thread.block.async()->warpgroups[static_cast<std::size_t>(thread.index / warpgroup_threads)];
   Product const& product = product_at(warpgroup, warpgroup.done);
@@ -189,7 +189,7 @@ void warpgroup_wait(int in_flight) {
       std::int64_t product;
       bool& is_time;
     } context{block, warpgroup, warpgroup.done, is_time};
-    thread.tell = tell;
+    thread.tell = tell_products;
     block.poll(
         thread, "a product",
         [](void* pointer) {

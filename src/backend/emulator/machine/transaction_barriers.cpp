@@ -14,7 +14,7 @@ namespace {
 constexpr unsigned long long alive = 0x6d62'6172'7269'6572;  // value of a barrier's bytes in the emulator
 constexpr int max_arrivals = (1 << 20) - 1, max_bytes = max_arrivals;
 
-std::string tell(Thread const& thread) {
+std::string tell_phase(Thread const& thread) {
   Async const& async = *thread.block.async();
   TransactionBarrier const& barrier = async.barriers[static_cast<std::size_t>(thread.waits_for)];
   return fmt::format("parity {} of the barrier at byte {}, whose phase {} is missing {}", thread.detail,
@@ -184,7 +184,7 @@ void wait_for_barrier(void* address, int parity) {
     void const* caller;
   } context{async, static_cast<std::size_t>(barrier - async.barriers.data()), parity,
             __builtin_return_address(0)};
-  thread.tell = tell;
+  thread.tell = tell_phase;
   thread.waits_for = static_cast<int>(context.index);
   thread.detail = parity;
   thread.block.poll(

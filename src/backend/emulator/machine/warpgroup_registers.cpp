@@ -42,7 +42,7 @@ bool make(Thread const& thread, RegisterSetting& setting) {
   return setting.is_made;
 }
 
-std::string tell(Thread const& thread) {
+std::string tell_registers(Thread const& thread) {
   return fmt::format(
       "{} registers for each thread of its warpgroup; with them the block would have {} of its {}",
       thread.detail, registers_with(thread, thread.detail),
@@ -81,7 +81,7 @@ void set_registers(int registers, bool acquires) {
     Thread const& thread;
     RegisterSetting& setting;
   } context{thread, settings[index]};
-  thread.tell = tell;
+  thread.tell = tell_registers;
   thread.detail = registers;
   block.poll(
       thread, "registers",

@@ -5,14 +5,13 @@
 
 #include "src/plan/conv/choice.h"
 #include "src/plan/conv/launch.h"
+#include "src/plan/integers.h"
 
 namespace cosmati::plan {
 namespace {
 
 using Problem = ConvolutionProblem;
 
-int to_int(Index value) { return static_cast<int>(value); }
-Index parts(Index extent, Index of) { return (extent + of - 1) / of; }
 // An address in the workspace; null while planning, when there is no workspace yet.
 std::byte* at_offset(std::byte* workspace, std::size_t offset) {
   return workspace == nullptr ? nullptr : workspace + offset;
@@ -67,7 +66,7 @@ FftForm fft_form(ConvolutionForm const& form, bool gradient) {
 // Rounds a pitch up to full 32-byte sectors.
 Index pitch_of(Index places, DataType type) {
   Index const unit = 32 / size_of(type);
-  return parts(places, unit) * unit;
+  return ceiling_divide(places, unit) * unit;
 }
 
 Index tiles_of(FftRecipe const& recipe) { return Index{recipe.tiles_down} * recipe.tiles_across; }
@@ -111,8 +110,8 @@ FftMatrixParameters matrix_of(FftRecipe const& recipe, FftExtents const& extents
                               Index first, Index count, Index lines, Index places, DataType type,
                               std::size_t offset, std::byte* workspace) {
   FftMatrixParameters made;
-  made.chunk =
-      chunk_of(recipe, outers, depths, first, count, parts(extents.frequencies, fft_side), workspace);
+  made.chunk = chunk_of(recipe, outers, depths, first, count, ceiling_divide(extents.frequencies, fft_side),
+                        workspace);
   made.data = at_offset(workspace, offset);
   made.groups = to_int(extents.groups);
   made.pitch = pitch_of(places, type);
@@ -168,7 +167,7 @@ FftPlanesParameters fft_image_planes(FftForm const& form, FftRecipe const& recip
   FftExtents const extents = fft_extents(form, recipe, outers);
   FftPlanesParameters made;
   made.chunk = chunk_of(recipe, extents.image_lines, extents.depths, first, count,
-                        parts(planes_positions(recipe), fft_positions), workspace);
+                        ceiling_divide(planes_positions(recipe), fft_positions), workspace);
   WindowForm const& tensor = form.form.image();
   made.type = tensor.type;
   made.from = moved(image, form.image_base + outer * form.image_outer, tensor.type);
@@ -190,7 +189,7 @@ FftPlanesParameters fft_filter_planes(FftForm const& form, FftRecipe const& reci
   FftExtents const extents = fft_extents(form, recipe, recipe.slice);
   FftPlanesParameters made;
   made.chunk = chunk_of(recipe, extents.filter_lines, extents.depths, first, count,
-                        parts(planes_positions(recipe), fft_positions), workspace);
+                        ceiling_divide(planes_positions(recipe), fft_positions), workspace);
   if (fft_pointwise(form))  // written directly to where the products read them
     made.chunk.planes =
         at_offset(workspace, recipe.filter + static_cast<std::size_t>(first * fft_plane_bytes(recipe)));
@@ -213,9 +212,9 @@ FftPlanesParameters fft_filter_planes(FftForm const& form, FftRecipe const& reci
 FftProductParameters fft_products(FftForm const& form, FftRecipe const& recipe, Index outers, Index first,
                                   Index count, std::byte* workspace) {
   FftExtents const extents = fft_extents(form, recipe, outers);
-  return {
-      chunk_of(recipe, extents.image_lines, 1, first, count, parts(extents.frequencies, fft_side), workspace),
-      at_offset(workspace, recipe.filter)};
+  return {chunk_of(recipe, extents.image_lines, 1, first, count,
+                   ceiling_divide(extents.frequencies, fft_side), workspace),
+          at_offset(workspace, recipe.filter)};
 }
 
 FftMatrixParameters fft_image_factor(FftForm const& form, FftRecipe const& recipe, Index outers, Index first,
@@ -250,7 +249,7 @@ FftCrop fft_crop(FftForm const& form, FftRecipe const& recipe, Index outer, Inde
               columns = form.gradient ? form.columns.outputs : recipe.tile_columns;
   FftCrop crop;
   crop.chunk = chunk_of(recipe, extents.image_lines, extents.filter_lines, first, count,
-                        parts(rows * columns, fft_positions), workspace);
+                        ceiling_divide(rows * columns, fft_positions), workspace);
   crop.scale = 1 / static_cast<double>(extents.positions);
   crop.outer = form.gradient ? single_steps(outers, form.outer_number)
                              : tiles_steps(recipe, form.outer_number, recipe.tile_rows, recipe.tile_columns);
@@ -260,7 +259,9 @@ FftCrop fft_crop(FftForm const& form, FftRecipe const& recipe, Index outer, Inde
   return crop;
 }
 
-Index fft_blocks(FftChunk const& chunk) { return parts(chunk.count, fft_side) * chunk.tiles.divisor; }
+Index fft_blocks(FftChunk const& chunk) {
+  return ceiling_divide(chunk.count, fft_side) * chunk.tiles.divisor;
+}
 
 bool fft_reads_across(FftPlanesParameters const& parameters) {
   return parameters.depth.last.stride == 1 && std::abs(parameters.column.stride) != 1;

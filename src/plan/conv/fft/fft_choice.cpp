@@ -9,6 +9,7 @@
 #include "src/plan/conv/choice.h"
 #include "src/plan/conv/fft/fft.h"
 #include "src/plan/conv/winograd/winograd.h"
+#include "src/plan/integers.h"
 #include "src/plan/make_plan.h"
 
 namespace cosmati::plan {
@@ -16,7 +17,6 @@ namespace {
 
 using Problem = ConvolutionProblem;
 
-Index parts(Index extent, Index of) { return (extent + of - 1) / of; }
 double real(auto value) { return static_cast<double>(value); }
 
 bool computes(DataType type) {
@@ -74,8 +74,8 @@ std::vector<Cut> cuts_of(std::vector<FftForm> const& forms, WindowAxis FftForm::
   std::vector<Cut> cuts;
   for (Index tiles = 1; tiles <= std::min(all, max_tiles); ++tiles) {
     Cut cut;
-    cut.tile = parts(all, tiles);
-    cut.tiles = parts(all, cut.tile);
+    cut.tile = ceiling_divide(all, tiles);
+    cut.tiles = ceiling_divide(all, cut.tile);
     Index minimum = 1;
     for (FftForm const& form : forms)
       minimum = std::max(minimum, min_extent(form.*member, gradient, cut.tile, cut.tiles == 1));
@@ -86,10 +86,10 @@ std::vector<Cut> cuts_of(std::vector<FftForm> const& forms, WindowAxis FftForm::
   return cuts;
 }
 
-class Choice {
+class FftSearch {
  public:
-  Choice(Problem const& problem, Device const& device, PlanOptions const& options,
-         std::vector<FftForm> const& forms, DataType factor)
+  FftSearch(Problem const& problem, Device const& device, PlanOptions const& options,
+            std::vector<FftForm> const& forms, DataType factor)
       : problem_(problem),
         device_(device),
         options_(options),
@@ -188,7 +188,8 @@ class Choice {
   int chunk_of(Index planes, FftRecipe const& recipe) const {
     Index const bytes = device_.gpu.l2_bytes > 0 ? device_.gpu.l2_bytes / 2 : Index{16} << 20;
     Index const maximum = std::clamp<Index>(bytes / fft_plane_bytes(recipe), 1, 1 << 20);
-    return static_cast<int>(std::max<Index>(1, parts(planes, std::max<Index>(1, parts(planes, maximum)))));
+    return static_cast<int>(
+        std::max<Index>(1, ceiling_divide(planes, std::max<Index>(1, ceiling_divide(planes, maximum)))));
   }
 
   // Assigns offsets to the matrices of a slice, starting at `first`; returns the end.
@@ -209,7 +210,7 @@ class Choice {
     recipe.filter =
         recipe.image + padded_bytes(fft_matrix_bytes(e, image * e.image_lines, 2 * e.depths, recipe.factor));
     if (fft_pointwise(form())) {  // a multiple of the chunk
-      Index const chunks = parts(planes.filter, recipe.filter_chunk);
+      Index const chunks = ceiling_divide(planes.filter, recipe.filter_chunk);
       recipe.filter = recipe.image;
       recipe.sums = recipe.end =
           recipe.filter +
@@ -284,9 +285,10 @@ class Choice {
         }
     double const transforms = transform_seconds(recipe);
     Planes const planes = planes_of(recipe);
-    Index const slices = slices_of(recipe), pieces = parts(planes.filter, recipe.filter_chunk) +
-                                                     slices * (parts(planes.image, recipe.image_chunk) +
-                                                               parts(planes.sums, recipe.sums_chunk));
+    Index const slices = slices_of(recipe),
+                pieces = ceiling_divide(planes.filter, recipe.filter_chunk) +
+                         slices * (ceiling_divide(planes.image, recipe.image_chunk) +
+                                   ceiling_divide(planes.sums, recipe.sums_chunk));
     auto const forms = static_cast<Index>(forms_.size());
     offer.recipe.launches = static_cast<int>(forms * (3 * pieces + slices));
     offer.predicted_seconds = transforms + real(forms * slices) * product_seconds;
@@ -300,7 +302,7 @@ class Choice {
         offer.expected_error, transforms * 1e6, offer.recipe.launches, forms * pieces, text);
   }
 
-  Index slices_of(FftRecipe const& recipe) const { return parts(outers(), recipe.slice); }
+  Index slices_of(FftRecipe const& recipe) const { return ceiling_divide(outers(), recipe.slice); }
 
   // Time of transforming `planes` planes, with `tensor` bytes and `matrix` bytes of memory traffic at the
   // ends. In between, each plane crosses the L2 cache six times, including the two passes of the FFT library.
@@ -308,8 +310,8 @@ class Choice {
     constexpr double launch_seconds = 2.5e-6, share_of_bandwidth = 0.8, cache_over_memory = 0.55;
     double const bytes = real(planes) * real(fft_plane_bytes(recipe));
     double const rate = device_.gpu.memory_bytes_per_second;
-    return real(parts(planes, chunk)) * 4 * launch_seconds + (tensor + matrix) / (share_of_bandwidth * rate) +
-           6 * bytes / (cache_over_memory * rate);
+    return real(ceiling_divide(planes, chunk)) * 4 * launch_seconds +
+           (tensor + matrix) / (share_of_bandwidth * rate) + 6 * bytes / (cache_over_memory * rate);
   }
 
   double transform_seconds(FftRecipe const& recipe) const {
@@ -361,7 +363,7 @@ class Choice {
   Index max_extent_;
 };
 
-std::string violation(Problem const& problem, Device const& device) {
+std::string fft_violation(Problem const& problem, Device const& device) {
   for (DataType const type : {problem.x.type, problem.w.type, problem.y.type})
     if (!computes(type))
       return fmt::format("data type {} is not supported; valid types: f64, f32, tf32, f16 and bf16",
@@ -388,7 +390,7 @@ Offer<Problem> fft(Problem const& problem, Device const& device, PlanOptions con
   best.refusal = problem_violation(problem, device.backend);
   if (best.refusal.empty() && options.policy.tile)
     best.refusal = "does not have Winograd tiles; --policy " + options.policy.text + " was requested";
-  if (best.refusal.empty()) best.refusal = violation(problem, device);
+  if (best.refusal.empty()) best.refusal = fft_violation(problem, device);
   if (best.refusal.empty()) best.refusal = extent_violation(forms_of(problem));
   if (!best.refusal.empty()) return best;
   std::vector<FftForm> const forms = fft_forms(problem);
@@ -399,7 +401,7 @@ Offer<Problem> fft(Problem const& problem, Device const& device, PlanOptions con
       options.max_error.value_or(options.kernel == "fft" ? 1 : PlanOptions::default_max_error);
   bool first = true;
   for (DataType const factor : factors) {
-    Offer<Problem> offer = Choice(problem, device, options, forms, factor).best();
+    Offer<Problem> offer = FftSearch(problem, device, options, forms, factor).best();
     if (offer.refusal.empty() && offer.expected_error > limit)
       offer.refusal = error_sentence(offer.expected_error, limit) +
                       (options.max_error ? "" : "; --max-error or --kernel allows more");

@@ -9,15 +9,14 @@
 #include "src/plan/conv/filter/filter_gradient.h"
 #include "src/plan/conv/product_choice.h"
 #include "src/plan/emulated/contents.h"
+#include "src/plan/integers.h"
 
 namespace cosmati::plan {
 namespace {
 
 using Problem = ConvolutionProblem;
 
-constexpr int threads = 128;  // DepthwiseFilterTraits
-
-Index parts_of(Index extent, Index of) { return (extent + of - 1) / of; }
+constexpr int depthwise_filter_threads = 128;  // DepthwiseFilterTraits
 
 Index lanes_of(DepthwiseFilterRecipe const& recipe) { return Index{1} << recipe.log2_lanes; }
 Index channels_of_block(DepthwiseFilterRecipe const& recipe) {
@@ -72,9 +71,9 @@ DepthwiseFilterSchedule depthwise_filter_schedule(DepthwiseFilterForm const& gra
   schedule.log2_lanes = recipe.log2_lanes;
   schedule.channels = static_cast<int>(channels_of(gradient));
   schedule.rows = static_cast<int>(rows_of(gradient));
-  schedule.rows_of_part = static_cast<int>(parts_of(rows_of(gradient), recipe.parts));
+  schedule.rows_of_part = static_cast<int>(ceiling_divide(rows_of(gradient), recipe.parts));
   schedule.parts = recipe.parts;
-  schedule.channel_tiles = divisor(parts_of(channels_of(gradient), channels_of_block(recipe)));
+  schedule.channel_tiles = divisor(ceiling_divide(channels_of(gradient), channels_of_block(recipe)));
   schedule.tap_groups = divisor(taps_of(gradient) / recipe.taps);
   schedule.taps_across = divisor(window.columns.taps / recipe.taps);
   schedule.image_rows = divisor(window.rows.outputs);
@@ -98,17 +97,17 @@ program::Program depthwise_filter_program(Plan<Problem> const& plan) {
   gradient.image = types.image, gradient.gradient = types.filter;
   DepthwiseFilterSchedule const schedule = depthwise_filter_schedule(gradient, recipe);
   auto const shared = static_cast<unsigned>(recipe.shared_bytes);
-  program::KernelSpec kernel{
-      .headers = {"conv/depthwise_filter.h"},
-      .entry = "depthwise_filter_kernel",
-      .traits = traits_of({.channels_last = recipe.channels_last,
-                           .vector = recipe.vector,
-                           .taps = recipe.taps,
-                           .swapped = form.image_is_a},
-                          types),
-      .asserted = {{"ComposedTraits::threads", threads}, {"sizeof(ComposedTraits::SharedStorage)", shared}},
-      .threads = threads,
-      .shared_bytes = shared};
+  program::KernelSpec kernel{.headers = {"conv/depthwise_filter.h"},
+                             .entry = "depthwise_filter_kernel",
+                             .traits = traits_of({.channels_last = recipe.channels_last,
+                                                  .vector = recipe.vector,
+                                                  .taps = recipe.taps,
+                                                  .swapped = form.image_is_a},
+                                                 types),
+                             .asserted = {{"ComposedTraits::threads", depthwise_filter_threads},
+                                          {"sizeof(ComposedTraits::SharedStorage)", shared}},
+                             .threads = depthwise_filter_threads,
+                             .shared_bytes = shared};
   with_parts(plan, [&]<class Epilogue, class Destination>(Epilogue, Destination) {
     using Parameters = DepthwiseFilterParameters<Epilogue, Destination>;
     std::size_t const sums = made.add_kernel<Parameters>(kernel, form);
@@ -135,7 +134,8 @@ program::Program depthwise_filter_program(Plan<Problem> const& plan) {
     };
     made.launch<Parameters>(
         sums, {Index{schedule.channel_tiles.divisor} * schedule.tap_groups.divisor * schedule.parts}, fill);
-    made.launch<Parameters>(parts, {parts_of(channels_of(gradient) * taps_of(gradient), threads)}, fill);
+    made.launch<Parameters>(
+        parts, {ceiling_divide(channels_of(gradient) * taps_of(gradient), depthwise_filter_threads)}, fill);
   });
   return std::move(made).finish();
 }
@@ -160,13 +160,13 @@ Offer<Problem> depthwise_filter(Problem const& problem, Device const& device) {
       log2_lanes_of(sliding.channels_last ? channels_of(gradient) / sliding.vector : p.window.columns.outputs,
                     3, sliding.channels_last ? 5 : 7);
   int const sum_bytes = size_of(recipe.product.sum);
-  sliding.shared_bytes = sliding.taps * sliding.vector * threads * sum_bytes;
+  sliding.shared_bytes = sliding.taps * sliding.vector * depthwise_filter_threads * sum_bytes;
 
   // Enough parts for eight blocks per multiprocessor, if the parts have enough rows to keep all threads busy.
   Index const blocks =
-      parts_of(channels_of(gradient), channels_of_block(sliding)) * taps_of(gradient) / sliding.taps;
-  Index const rows_at_a_time = threads / lanes_of(sliding);
-  Index const wanted = parts_of(8 * Index{device.gpu.multiprocessors}, std::max<Index>(1, blocks));
+      ceiling_divide(channels_of(gradient), channels_of_block(sliding)) * taps_of(gradient) / sliding.taps;
+  Index const rows_at_a_time = depthwise_filter_threads / lanes_of(sliding);
+  Index const wanted = ceiling_divide(8 * Index{device.gpu.multiprocessors}, std::max<Index>(1, blocks));
   Index const parts = std::clamp<Index>(std::min(wanted, rows_of(gradient) / (2 * rows_at_a_time)), 1, 1024);
   sliding.parts = static_cast<int>(parts);
   recipe.product.partial_bytes =

@@ -9,31 +9,28 @@
 #include "src/plan/conv/product_choice.h"
 #include "src/plan/conv/sliding.h"
 #include "src/plan/emulated/contents.h"
+#include "src/plan/integers.h"
 
 namespace cosmati::plan {
 namespace {
 
 using Problem = ConvolutionProblem;
 
-constexpr int threads = depthwise_rows_threads, results_of_block = 32;  // of the kernel that adds the parts
-constexpr int taps_at_a_time = 9;                                       // DepthwiseRowsFilterTraits
-
-Index parts_of(Index extent, Index of) { return (extent + of - 1) / of; }
-int to_int(Index value) { return static_cast<int>(value); }
-double number(Index value) { return static_cast<double>(value); }
+constexpr int results_of_block = 32;  // of the kernel that adds the parts
+constexpr int taps_at_a_time = 9;     // DepthwiseRowsFilterTraits
 
 int taps_of(DepthwiseRowsShape const& shape) { return shape.row_taps * shape.column_taps; }
 
 // The rows and columns of dy in the longest phase.
-Index rows_of(Problem const& p) { return parts_of(p.y.extent(2), dilation_of(p, 0)); }
-Index columns_of(Problem const& p) { return parts_of(p.y.extent(3), dilation_of(p, 1)); }
+Index rows_of(Problem const& p) { return ceiling_divide(p.y.extent(2), dilation_of(p, 0)); }
+Index columns_of(Problem const& p) { return ceiling_divide(p.y.extent(3), dilation_of(p, 1)); }
 
 Index tiles_of(Problem const& p, DepthwiseRowsFilterRecipe const& recipe) {
-  return parts_of(p.x.extent(1) / recipe.shape.vector, recipe.lanes);
+  return ceiling_divide(p.x.extent(1) / recipe.shape.vector, recipe.lanes);
 }
 Index items_of(Problem const& p, DepthwiseRowsFilterRecipe const& recipe) {
-  return p.y.extent(0) * dilation_phases(p) * parts_of(columns_of(p), recipe.shape.run) *
-         parts_of(rows_of(p), recipe.groups_of_part);
+  return p.y.extent(0) * dilation_phases(p) * ceiling_divide(columns_of(p), recipe.shape.run) *
+         ceiling_divide(rows_of(p), recipe.groups_of_part);
 }
 
 // Vectors of channels per block, chosen to leave the fewest threads idle.
@@ -41,8 +38,8 @@ int lanes_of(Index vectors) {
   int best = 1;
   double share = 0;
   for (int lanes = 8; lanes <= 64; ++lanes) {
-    double const own =
-        number(vectors) / number(parts_of(vectors, lanes) * lanes) * (threads / lanes * lanes) / threads;
+    double const own = to_double(vectors) / to_double(ceiling_divide(vectors, lanes) * lanes) *
+                       (depthwise_rows_threads / lanes * lanes) / depthwise_rows_threads;
     if (own > share + 0.01) best = lanes, share = own;
   }
   return best;
@@ -68,8 +65,8 @@ DepthwiseRowsFilterSchedule schedule_of(Problem const& p, DepthwiseRowsFilterRec
   DepthwiseRowsFilterSchedule schedule;
   schedule.tiles = divisor(tiles_of(p, recipe));
   schedule.lanes = divisor(recipe.lanes);
-  schedule.runs = divisor(parts_of(columns_of(p), recipe.shape.run));
-  schedule.row_parts = divisor(parts_of(rows_of(p), recipe.groups_of_part));
+  schedule.runs = divisor(ceiling_divide(columns_of(p), recipe.shape.run));
+  schedule.row_parts = divisor(ceiling_divide(rows_of(p), recipe.groups_of_part));
   schedule.channels = to_int(p.x.extent(1));
   schedule.slots = recipe.slots;
   schedule.items = to_int(items_of(p, recipe));
@@ -106,7 +103,7 @@ Offer<Problem> depthwise_rows_filter(Problem const& problem, Device const& devic
   rows.shape = *shape;
   rows.ragged = emulated || problem.y.extent(3) % (shape->run * dilation_of(problem, 1)) != 0;
   rows.lanes = last ? lanes_of(problem.x.extent(1) / shape->vector) : 1;
-  rows.slots = threads / rows.lanes;
+  rows.slots = depthwise_rows_threads / rows.lanes;
   rows.groups_of_part = to_int(std::max<Index>(1, rows_of(problem)));
   Index const vectors = problem.x.extent(1) / shape->vector, tiles = tiles_of(problem, rows);
   rows.groups_of_part = to_int(rows_of_part(rows_of(problem), 2 * shape->live_groups(),
@@ -114,7 +111,7 @@ Offer<Problem> depthwise_rows_filter(Problem const& problem, Device const& devic
   // As many blocks as are resident, so that each adds as many sums as possible before the second kernel.
   Index const items = items_of(problem, rows),
               wanted = Index{shape->blocks} * device.gpu.multiprocessors / tiles;
-  rows.parts = to_int(std::clamp<Index>(wanted, 1, std::max<Index>(1, parts_of(items, rows.slots))));
+  rows.parts = to_int(std::clamp<Index>(wanted, 1, std::max<Index>(1, ceiling_divide(items, rows.slots))));
   if (items > 0x3fffffff || tiles * rows.parts > 0x7fffffff) {
     offer.refusal = fmt::format("{} items of {} tiles of channels; at most 2^30 items, and 2^31 - 1 blocks",
                                 items, tiles);
@@ -123,7 +120,8 @@ Offer<Problem> depthwise_rows_filter(Problem const& problem, Device const& devic
   constexpr double launches_seconds = 5e-6;
   offer.predicted_seconds = launches_seconds + rows_seconds(problem, device.gpu);
   int const sum_bytes = size_of(recipe.product.sum), taps = taps_of(rows.shape);
-  rows.shared_bytes = (std::min(taps, taps_at_a_time) * rows.shape.vector + 1) * threads * sum_bytes;
+  rows.shared_bytes =
+      (std::min(taps, taps_at_a_time) * rows.shape.vector + 1) * depthwise_rows_threads * sum_bytes;
   recipe.product.predicted_seconds = offer.predicted_seconds;
   recipe.product.partial_bytes =
       static_cast<std::size_t>(rows.parts * problem.x.extent(1) * taps * sum_bytes);
@@ -144,18 +142,18 @@ program::Program depthwise_rows_filter_program(Plan<Problem> const& plan) {
   ConvolutionForm const form = made.in_kernel(form_of(problem));
   KernelTypes const types = as_f32(made.types_of(form));
   auto const shared = static_cast<unsigned>(recipe.shared_bytes);
-  program::KernelSpec kernel{
-      .headers = {"conv/depthwise_rows_filter.h"},
-      .entry = "depthwise_rows_filter_kernel",
-      .traits = DepthwiseRowsFilterTraits{types, recipe.shape, recipe.ragged}.print(),
-      .asserted = {{"ComposedTraits::threads", threads}, {"sizeof(ComposedTraits::SharedStorage)", shared}},
-      .threads = threads,
-      .shared_bytes = shared};
+  program::KernelSpec kernel{.headers = {"conv/depthwise_rows_filter.h"},
+                             .entry = "depthwise_rows_filter_kernel",
+                             .traits = DepthwiseRowsFilterTraits{types, recipe.shape, recipe.ragged}.print(),
+                             .asserted = {{"ComposedTraits::threads", depthwise_rows_threads},
+                                          {"sizeof(ComposedTraits::SharedStorage)", shared}},
+                             .threads = depthwise_rows_threads,
+                             .shared_bytes = shared};
   with_parts(plan, [&]<class Epilogue, class Destination>(Epilogue, Destination) {
     using Parameters = DepthwiseRowsFilterParameters<Epilogue, Destination>;
     std::size_t const sums = made.add_kernel<Parameters>(kernel, form);
     kernel.entry = "depthwise_rows_filter_sum_kernel";
-    kernel.shared_bytes = static_cast<unsigned>(threads * size_of(form.sum));
+    kernel.shared_bytes = static_cast<unsigned>(depthwise_rows_threads * size_of(form.sum));
     std::size_t const parts = made.add_kernel<Parameters>(kernel, form);
     if (form.rows() == 0 || form.columns() == 0) return;
     auto const tap = [&](char letter) {
@@ -176,7 +174,7 @@ program::Program depthwise_rows_filter_program(Plan<Problem> const& plan) {
     };
     Index const results = problem.x.extent(1) * taps_of(recipe.shape);
     made.launch<Parameters>(sums, {tiles_of(problem, recipe) * recipe.parts}, fill);
-    made.launch<Parameters>(parts, {parts_of(results, results_of_block)}, fill);
+    made.launch<Parameters>(parts, {ceiling_divide(results, results_of_block)}, fill);
   });
   return std::move(made).finish();
 }

@@ -10,23 +10,20 @@
 #include "src/plan/conv/filter/filter_gradient.h"
 #include "src/plan/conv/grouped/grouped.h"
 #include "src/plan/conv/product_choice.h"
+#include "src/plan/integers.h"
 
 namespace cosmati::plan {
 namespace {
 
 using Problem = ConvolutionProblem;
 
-constexpr Index max_int = 0x7fffffff;
-
-Index parts(Index extent, Index of) { return (extent + of - 1) / of; }
-int to_int(Index value) { return static_cast<int>(value); }
 GroupedAxis axis_of(Problem const& p, int i) {
   return {to_int(p.w.extent(2 + i)), to_int(p.stride[i]), to_int(p.dilation[i])};
 }
 
-class ShapeSearch {
+class GroupedFilterSearch {
  public:
-  ShapeSearch(Problem const& problem, Device const& device)
+  GroupedFilterSearch(Problem const& problem, Device const& device)
       : problem_(problem), gpu_(device.gpu), is_emulated_(device.backend == Backend::emulator) {
     groups_ = std::max<Index>(1, problem.groups);
     base_.rows = axis_of(problem, 0), base_.columns = axis_of(problem, 1);
@@ -81,10 +78,10 @@ class ShapeSearch {
     if (shape.blocks < 1) return;
     GroupedFilterPlan plan;
     plan.shape = shape;
-    plan.group_parts = parts(groups_, shape.groups);
-    plan.tiles_down = parts(problem_.y.extent(2), shape.down);
-    plan.tiles_across = parts(problem_.y.extent(3), shape.across);
-    plan.tiles = plan.tiles_down * plan.tiles_across * parts(problem_.x.extent(0), shape.images);
+    plan.group_parts = ceiling_divide(groups_, shape.groups);
+    plan.tiles_down = ceiling_divide(problem_.y.extent(2), shape.down);
+    plan.tiles_across = ceiling_divide(problem_.y.extent(3), shape.across);
+    plan.tiles = plan.tiles_down * plan.tiles_across * ceiling_divide(problem_.x.extent(0), shape.images);
     Index const resident = Index{shape.blocks} * (is_emulated_ ? 2 : gpu_.multiprocessors);
     plan.parts = std::clamp<Index>(resident / plan.group_parts, 1, plan.tiles);
     while (!is_emulated_ && plan.shape.slices > 1 && plan.sums() < 4 * plan.shape.slices)
@@ -101,7 +98,8 @@ class ShapeSearch {
     constexpr double launches_seconds = 6e-6, mma_clocks = 2.2, matrices_clocks = 4.6, tile_clocks = 2500,
                      pass_clocks = 60, measured = 1.4;
     GroupedFilterShape const& shape = plan.shape;
-    double const passes = static_cast<double>(parts(shape.pixels(), GroupedFilterShape::pass_pixels));
+    double const passes =
+        static_cast<double>(ceiling_divide(shape.pixels(), GroupedFilterShape::pass_pixels));
     double const works = passes * shape.works(), pairs = shape.tap_pairs();
     double const pieces = (static_cast<double>(shape.halo()) * shape.inputs +
                            static_cast<double>(shape.pixels()) * shape.outputs) *
@@ -165,7 +163,7 @@ void describe(Parameters& to, Problem const& p, GroupedFilterPlan const& plan, C
 GroupedFilterPlan grouped_filter_plan(Problem const& problem, Device const& device) {
   GroupedFilterPlan plan;
   plan.refusal = grouped_violation(problem, device);
-  return plan.refusal.empty() ? ShapeSearch(problem, device).best() : plan;
+  return plan.refusal.empty() ? GroupedFilterSearch(problem, device).best() : plan;
 }
 
 std::string GroupedFilterTraits::print() const {
@@ -211,7 +209,7 @@ program::Program grouped_filter_program(Plan<Problem> const& plan) {
       fill_epilogue(to.epilogue, form, run);
     };
     made.launch<Parameters>(products, {grouped.group_parts * grouped.parts}, fill);
-    made.launch<Parameters>(sums, {parts(grouped.weights, shape.threads() / shape.slices)}, fill);
+    made.launch<Parameters>(sums, {ceiling_divide(grouped.weights, shape.threads() / shape.slices)}, fill);
   });
   return std::move(made).finish();
 }

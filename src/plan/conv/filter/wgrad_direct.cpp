@@ -9,6 +9,7 @@
 #include "src/plan/conv/filter/filter_gradient.h"
 #include "src/plan/conv/product_choice.h"
 #include "src/plan/emulated/contents.h"
+#include "src/plan/integers.h"
 
 namespace cosmati::plan {
 namespace {
@@ -17,10 +18,7 @@ using Problem = ConvolutionProblem;
 
 constexpr Index sum_lanes = 32;  // WgradDirectTraits
 
-Index parts_of(Index extent, Index of) { return (extent + of - 1) / of; }
-double number(Index value) { return static_cast<double>(value); }
 // Saturates: values beyond any shared memory size remain too large.
-int narrowed(Index value) { return static_cast<int>(std::min(value, Index{1} << 30)); }
 
 Index halo(WindowAxis const& axis, Index outputs) {
   return (outputs - 1) * axis.output_step + Index{axis.taps - 1} * axis.tap_step + 1;
@@ -38,16 +36,16 @@ Index weights_of(SlidingArguments const& w, bool bias) {
   return Index{w.outputs} * w.inputs * taps_of(w) + (bias ? w.outputs : 0);
 }
 Index passes_of(SlidingArguments const& w, WgradDirectRecipe const& recipe) {
-  return parts_of(w.images, recipe.images) * parts_of(w.rows.outputs, recipe.rows);
+  return ceiling_divide(w.images, recipe.images) * ceiling_divide(w.rows.outputs, recipe.rows);
 }
 
 PlaneSchedule image_planes(SlidingArguments const& w, WgradDirectRecipe const& recipe) {
   PlaneSchedule planes;
-  planes.rows = narrowed(halo(w.rows, recipe.rows));
-  planes.columns = narrowed(halo(w.columns, w.columns.outputs));
+  planes.rows = to_int(halo(w.rows, recipe.rows));
+  planes.columns = to_int(halo(w.columns, w.columns.outputs));
   planes.row_pitch = planes.columns | 1;  // odd, since adjacent lanes process adjacent rows of taps
-  planes.channel_pitch = narrowed(Index{planes.rows} * planes.row_pitch);
-  planes.image_pitch = narrowed(Index{w.inputs} * planes.channel_pitch);
+  planes.channel_pitch = to_int(Index{planes.rows} * planes.row_pitch);
+  planes.image_pitch = to_int(Index{w.inputs} * planes.channel_pitch);
   planes.channels_last = w.image_input == 1 && w.inputs > 1;
   planes.log2_lanes = log2_lanes_of(
       Index{std::clamp(w.columns.size, 1, planes.columns)} * (planes.channels_last ? w.inputs : 1), 3, 5);
@@ -63,9 +61,9 @@ PlaneSchedule gradient_planes(WgradDirectForm const& gradient, WgradDirectRecipe
   PlaneSchedule planes;
   planes.rows = recipe.rows;
   planes.columns = p.window.columns.outputs;
-  planes.row_pitch = narrowed(parts_of(planes.columns, vector) * vector);
-  planes.channel_pitch = narrowed(Index{planes.rows} * planes.row_pitch);
-  planes.image_pitch = narrowed(Index{recipe.filters} * planes.channel_pitch);
+  planes.row_pitch = to_int(ceiling_divide(planes.columns, vector) * vector);
+  planes.channel_pitch = to_int(Index{planes.rows} * planes.row_pitch);
+  planes.image_pitch = to_int(Index{recipe.filters} * planes.channel_pitch);
   planes.channels_last = p.gradient_channel == 1 && p.window.outputs > 1;
   planes.log2_lanes =
       log2_lanes_of(Index{planes.columns} * (planes.channels_last ? recipe.filters : 1), 3, 5);
@@ -83,7 +81,7 @@ struct BothPlanes {
 
 Index gradient_at(PlaneSchedule const& image, WgradDirectRecipe const& recipe) {
   constexpr Index run = 4, last_run = 4;  // filling the preceding planes may write past their end
-  return parts_of(Index{recipe.images} * image.image_pitch + last_run, run) * run;
+  return ceiling_divide(Index{recipe.images} * image.image_pitch + last_run, run) * run;
 }
 Index shared_values(WgradDirectForm const& gradient, WgradDirectRecipe const& recipe,
                     BothPlanes const& both) {
@@ -103,46 +101,48 @@ double seconds_of(WgradDirectForm const& gradient, WgradDirectRecipe const& reci
   SlidingArguments const& w = gradient.parameters.window;
   DataType const sum = gradient.form.sum;
   Index const threads = threads_of(recipe), parts = threads / slots_of(w, recipe);
-  Index const run = recipe.run, vector = vector_of_run(narrowed(run), size_of(sum));
+  Index const run = recipe.run, vector = vector_of_run(to_int(run), size_of(sum));
   double const rate = sum == DataType::f64   ? gpu.fma_f64
                       : sum == DataType::s32 ? gpu.fma_f32 / 2.0
                                              : gpu.fma_f32;
   double const slots_of_product = gpu.fma_f32 / std::max(1.0, rate);
-  double const of_run = number(run * recipe.thread_filters * recipe.columns.taps) * slots_of_product +
-                        number(halo(w.columns, run)) + number(recipe.thread_filters * (run / vector + 1)) + 6;
-  double const of_rest = number(recipe.thread_filters * recipe.columns.taps) * slots_of_product +
-                         number(recipe.columns.taps + 2 * recipe.thread_filters) + 4;
-  double const line =
-      slots_of_line + number(w.columns.outputs / run) * of_run + number(w.columns.outputs % run) * of_rest;
+  double const of_run = to_double(run * recipe.thread_filters * recipe.columns.taps) * slots_of_product +
+                        to_double(halo(w.columns, run)) +
+                        to_double(recipe.thread_filters * (run / vector + 1)) + 6;
+  double const of_rest = to_double(recipe.thread_filters * recipe.columns.taps) * slots_of_product +
+                         to_double(recipe.columns.taps + 2 * recipe.thread_filters) + 4;
+  double const line = slots_of_line + to_double(w.columns.outputs / run) * of_run +
+                      to_double(w.columns.outputs % run) * of_rest;
   Index const rows = Index{recipe.images} * recipe.rows;
   auto const loads = [&](PlaneSchedule const& planes, Index columns, Index loaded_rows) {
     Index const channels = planes.channels_last ? planes.channels.divisor : 1,
                 lanes = Index{1} << planes.log2_lanes;
-    return number(
-        parts_of(columns * channels, lanes) *
-        parts_of(recipe.images * loaded_rows * planes.channels.divisor / channels, threads / lanes));
+    return to_double(
+        ceiling_divide(columns * channels, lanes) *
+        ceiling_divide(recipe.images * loaded_rows * planes.channels.divisor / channels, threads / lanes));
   };
   PlaneSchedule const &x = both.x, &dy = both.dy;
   bool const together = w.columns.image_stride == 1 || x.channels_last;
-  double const pass = number(parts_of(rows, parts)) * line +
+  double const pass = to_double(ceiling_divide(rows, parts)) * line +
                       (together ? 1 : 4) * slots_of_load *
                           (loads(x, std::clamp(w.columns.size, 1, x.columns), x.loaded_rows.divisor) +
                            loads(dy, dy.columns, dy.rows));
-  Index const passes = parts_of(passes_of(w, recipe), recipe.blocks);
-  double const slots = number(passes) * pass +
-                       number(parts) * recipe.filters * w.inputs * number(taps_of(w)) / number(threads) * 4;
-  Index const filter_blocks = parts_of(w.outputs, recipe.filters);
-  Index const blocks = parts_of(recipe.blocks * filter_blocks * gradient.form.groups, gpu.multiprocessors);
+  Index const passes = ceiling_divide(passes_of(w, recipe), recipe.blocks);
+  double const slots = to_double(passes) * pass + to_double(parts) * recipe.filters * w.inputs *
+                                                      to_double(taps_of(w)) / to_double(threads) * 4;
+  Index const filter_blocks = ceiling_divide(w.outputs, recipe.filters);
+  Index const blocks =
+      ceiling_divide(recipe.blocks * filter_blocks * gradient.form.groups, gpu.multiprocessors);
   Index const bytes = shared_values(gradient, recipe, both) * size_of(sum) + 1024;
   Index const resident =
       std::max<Index>(1, std::min(Index{gpu.shared_bytes_per_multiprocessor} / bytes, 512 / threads));
-  double const alone = slots * dependent + number(passes) * clocks_of_pass + clocks_of_block;
-  double const clocks = std::max(number(blocks * (threads / 32)) * slots / 4 / share_of_issue,
-                                 number(parts_of(blocks, resident)) * alone);
+  double const alone = slots * dependent + to_double(passes) * clocks_of_pass + clocks_of_block;
+  double const clocks = std::max(to_double(blocks * (threads / 32)) * slots / 4 / share_of_issue,
+                                 to_double(ceiling_divide(blocks, resident)) * alone);
   double const read =
-      number(w.images) * number(gradient.form.groups) *
-      (number(filter_blocks * w.inputs) * w.rows.size * w.columns.size * size_of(gradient.image) +
-       number(w.outputs) * w.rows.outputs * w.columns.outputs * size_of(gradient.gradient));
+      to_double(w.images) * to_double(gradient.form.groups) *
+      (to_double(filter_blocks * w.inputs) * w.rows.size * w.columns.size * size_of(gradient.image) +
+       to_double(w.outputs) * w.rows.outputs * w.columns.outputs * size_of(gradient.gradient));
   // With channels last, threads write a row of dy to shared memory at a stride. Measured on an H100 for the
   // first layer of VGG-16, 64 images: 4.9 ms, with channels first 1.7 ms.
   constexpr double slowdown_of_channels_last = 2.8;
@@ -158,10 +158,10 @@ WgradDirectForm wgrad_direct_form(Problem const& problem) {
   describe_gradient(gradient, form);
   auto& p = gradient.parameters;
   FoundDigit const channel = tap_digit(form, 'c');
-  p.window.inputs = narrowed(channel.extent);
+  p.window.inputs = to_int(channel.extent);
   p.window.image_input = channel.step.stride;
   p.gradient_group = (form.image_is_a ? form.b : form.a).arguments.batch_stride;
-  p.channel_number = narrowed(channel.number);
+  p.channel_number = to_int(channel.number);
   return gradient;
 }
 
@@ -174,15 +174,15 @@ WgradTileSchedule wgrad_direct_schedule(WgradDirectForm const& gradient, WgradDi
   schedule.groups = gradient.form.groups;
   BothPlanes const planes(gradient, recipe);
   schedule.image = planes.x, schedule.gradient = planes.dy;
-  schedule.gradient_at = narrowed(gradient_at(planes.x, recipe));
+  schedule.gradient_at = to_int(gradient_at(planes.x, recipe));
   schedule.images = recipe.images;
   schedule.rows = recipe.rows;
-  schedule.passes = narrowed(passes_of(w, recipe));
-  schedule.parts = narrowed(threads / slots);
-  schedule.bias_parts = narrowed(threads / recipe.filters);
+  schedule.passes = to_int(passes_of(w, recipe));
+  schedule.parts = to_int(threads / slots);
+  schedule.bias_parts = to_int(threads / recipe.filters);
   schedule.filters = recipe.filters;
-  schedule.weights = narrowed(weights_of(w, bias));
-  schedule.tiles_down = divisor(parts_of(w.rows.outputs, recipe.rows));
+  schedule.weights = to_int(weights_of(w, bias));
+  schedule.tiles_down = divisor(ceiling_divide(w.rows.outputs, recipe.rows));
   schedule.tile_rows = divisor(recipe.rows);
   schedule.slots = divisor(slots);
   schedule.channels = divisor(w.inputs);
@@ -194,10 +194,11 @@ WgradTileSchedule wgrad_direct_schedule(WgradDirectForm const& gradient, WgradDi
 }
 
 SlidingGrid wgrad_direct_grid(WgradDirectForm const& gradient, WgradDirectRecipe const& recipe) {
-  return {recipe.blocks, parts_of(gradient.parameters.window.outputs, recipe.filters), gradient.form.groups};
+  return {recipe.blocks, ceiling_divide(gradient.parameters.window.outputs, recipe.filters),
+          gradient.form.groups};
 }
 SlidingGrid wgrad_direct_sum_grid(WgradDirectForm const& gradient, WgradTileSchedule const& schedule) {
-  return {parts_of(schedule.weights, sum_lanes), 1, gradient.form.groups};
+  return {ceiling_divide(schedule.weights, sum_lanes), 1, gradient.form.groups};
 }
 
 std::string traits_of(WgradDirectPolicy const& policy, KernelTypes const& types) {
@@ -261,7 +262,7 @@ namespace {
 constexpr int max_threads = 512;
 
 // Returns why there is no kernel for this form; empty if there is one.
-std::string violation(WgradDirectForm const& gradient, KnownAxis const& columns, bool emulated) {
+std::string wgrad_direct_violation(WgradDirectForm const& gradient, KnownAxis const& columns, bool emulated) {
   constexpr int max_taps = 31;
   constexpr Index max_groups = 65535;
   if (std::string sentence = extent_violation({gradient.form}); !sentence.empty()) return sentence;
@@ -300,8 +301,9 @@ class RecipeSearch {
     now.columns = columns_;
     now.log2_threads = log2_threads;
     now.run = run, now.thread_filters = filters;
-    for (Index all = parts_of(window_.outputs, filters); all > 0; all = all > 1 ? parts_of(all, 2) : 0) {
-      now.filters = narrowed(all * filters);
+    for (Index all = ceiling_divide(window_.outputs, filters); all > 0;
+         all = all > 1 ? ceiling_divide(all, 2) : 0) {
+      now.filters = to_int(all * filters);
       if (slots_of(window_, now) > threads_of(now) || now.filters > threads_of(now)) continue;
       for (Index down = 1; down <= window_.rows.outputs; down *= 2) consider_rows(now, down);
     }
@@ -315,14 +317,14 @@ class RecipeSearch {
   // `down`: the number of row tiles.
   void consider_rows(WgradDirectRecipe now, Index down) {
     Index const images = std::max(1, window_.images);
-    now.rows = narrowed(std::max<Index>(1, parts_of(window_.rows.outputs, down)));
+    now.rows = to_int(std::max<Index>(1, ceiling_divide(window_.rows.outputs, down)));
     for (Index several = down == 1 ? std::min<Index>(images, 16) : 1; several > 0; several /= 2) {
-      now.images = narrowed(several);
-      Index const others = groups() * parts_of(window_.outputs, now.filters);
+      now.images = to_int(several);
+      Index const others = groups() * ceiling_divide(window_.outputs, now.filters);
       BothPlanes const planes(gradient_, now);
       for (Index resident : {1, 2, 4}) {
-        now.blocks = narrowed(std::clamp<Index>(gpu_.multiprocessors * resident / others, 1,
-                                                std::max<Index>(1, passes_of(window_, now))));
+        now.blocks = to_int(std::clamp<Index>(gpu_.multiprocessors * resident / others, 1,
+                                              std::max<Index>(1, passes_of(window_, now))));
         consider(now, planes);
       }
     }
@@ -332,11 +334,11 @@ class RecipeSearch {
     if (bytes > gpu_.shared_bytes_per_block) return;
     constexpr double launches_seconds = 6e-6, sum_seconds = 3e-7;  // per four loads of the summing kernel
     double const seconds = launches_seconds + seconds_of(gradient_, now, planes, gpu_) +
-                           sum_seconds * number(parts_of(now.blocks, 64));
+                           sum_seconds * to_double(ceiling_divide(now.blocks, 64));
     if (best_.shared_bytes > 0 && seconds >= seconds_) return;
     seconds_ = seconds;
     best_ = now;
-    best_.shared_bytes = narrowed(bytes);
+    best_.shared_bytes = to_int(bytes);
   }
 
   WgradDirectForm const& gradient_;
@@ -355,7 +357,7 @@ Offer<Problem> wgrad_direct(Problem const& problem, Device const& device) {
   SlidingArguments const& w = gradient.parameters.window;
   KnownAxis const columns{w.columns.taps, w.columns.output_step, w.columns.tap_step};
   bool const emulated = device.backend == Backend::emulator;
-  offer.refusal = violation(gradient, columns, emulated);
+  offer.refusal = wgrad_direct_violation(gradient, columns, emulated);
   if (!offer.refusal.empty()) return offer;
   RecipeSearch search(gradient, columns, device.gpu);
   if (emulated)

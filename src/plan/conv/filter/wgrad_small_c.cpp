@@ -13,27 +13,23 @@
 #include "src/plan/conv/fprop_small_c.h"
 #include "src/plan/conv/product_choice.h"
 #include "src/plan/gemm/policies.h"
+#include "src/plan/integers.h"
 
 namespace cosmati::plan {
 namespace {
 
 using Problem = ConvolutionProblem;
 
-constexpr Index max_int = 0x7fffffff;
-constexpr int unit = 16;                               // bytes
-constexpr unsigned sum_threads = 512, sum_lanes = 32;  // WgradSmallCTraits
+constexpr unsigned sum_threads = 512, lanes_of_sum = 32;  // WgradSmallCTraits
 
-Index parts(Index extent, Index of) { return (extent + of - 1) / of; }
-int to_int(Index value) { return static_cast<int>(value); }
-double number(Index value) { return static_cast<double>(value); }
-
-std::string violation(Problem const& p, Device const& device) {
+std::string wgrad_small_c_violation(Problem const& p, Device const& device) {
   if (std::string sentence = problem_violation(p, device.backend); !sentence.empty()) return sentence;
   DataType const type = p.x.type;
   if (p.direction != ConvolutionDirection::filter) return "computes filter gradients only";
   if (p.groups != 1) return fmt::format("{} groups; expected 1", p.groups);
-  if (p.x.extent(1) * size_of(type) > unit)
-    return fmt::format("{} channels of {} bytes; at most {} bytes", p.x.extent(1), size_of(type), unit);
+  if (p.x.extent(1) * size_of(type) > max_vector_bytes)
+    return fmt::format("{} channels of {} bytes; at most {} bytes", p.x.extent(1), size_of(type),
+                       max_vector_bytes);
   if (p.dilation[0] != 1 || p.dilation[1] != 1) return "dilated taps are not adjacent";
   if (type != p.y.type || size_of(type) < 2 || !mma_takes(type, type, accumulator_type(type, type)))
     return fmt::format("x and dy must both be tf32, f16 or bf16, not {} and {}", name_of(type),
@@ -47,8 +43,8 @@ std::string violation(Problem const& p, Device const& device) {
   if (p.y.layout.stride[1] != 1 && p.y.extent(1) > 1)
     return fmt::format("dy: its channels are {} elements apart; expected 1 (channels last)",
                        p.y.layout.stride[1]);
-  int const of_unit = unit / size_of(type);
-  bool whole = p.y.extent(1) % of_unit == 0 && p.y.alignment % unit == 0;
+  int const of_unit = max_vector_bytes / size_of(type);
+  bool whole = p.y.extent(1) % of_unit == 0 && p.y.alignment % max_vector_bytes == 0;
   for (int d : {0, 2, 3}) whole = whole && (p.y.extent(d) == 1 || p.y.layout.stride[d] % of_unit == 0);
   if (!whole) return fmt::format("dy: the channels of {} are not in units of 16 bytes", to_string(p.y));
   for (TensorDescription const* tensor : {&p.x, &p.y})
@@ -65,9 +61,9 @@ std::string violation(Problem const& p, Device const& device) {
   return {};
 }
 
-class ShapeSearch {
+class WgradSmallCSearch {
  public:
-  ShapeSearch(Problem const& problem, Device const& device)
+  WgradSmallCSearch(Problem const& problem, Device const& device)
       : problem_(problem), gpu_(device.gpu), is_emulated_(device.backend == Backend::emulator) {
     FpropSmallCShape& tile = base_.tile;
     tile.rows = {to_int(problem.stride[0]), to_int(problem.w.extent(2))};
@@ -101,13 +97,13 @@ class ShapeSearch {
     constexpr int max_fragments = 36;
     int const most = is_emulated_ ? unfixed_wgrad_tiles : max_fragments / shape.tile.fragments - 1;
     if (shape.tiles_of_row() > most) return;
-    Index const rows = problem_.w.extent(2), bands = parts(rows, most / shape.tiles_of_row());
-    shape.tile.rows.taps = to_int(parts(rows, bands));
+    Index const rows = problem_.w.extent(2), bands = ceiling_divide(rows, most / shape.tiles_of_row());
+    shape.tile.rows.taps = to_int(ceiling_divide(rows, bands));
     Index const width = problem_.y.extent(3), height = problem_.y.extent(2);
     for (int const outputs : {64, 128, 256, 512})
-      for (Index of_row = 1; of_row <= parts(width, 8); ++of_row) {
-        Index const across = parts(width, of_row);
-        if (across > outputs || (of_row > 1 && across == parts(width, of_row - 1))) continue;
+      for (Index of_row = 1; of_row <= ceiling_divide(width, 8); ++of_row) {
+        Index const across = ceiling_divide(width, of_row);
+        if (across > outputs || (of_row > 1 && across == ceiling_divide(width, of_row - 1))) continue;
         shape.tile.across = to_int(across);
         shape.tile.down = to_int(std::min<Index>(height, outputs / across));
         try_shape(shape);
@@ -128,15 +124,15 @@ class ShapeSearch {
     if (tile.blocks < 1) return;
     WgradSmallCPlan plan;
     plan.shape = shape;
-    plan.bands = parts(problem_.w.extent(0), shape.filters());
-    plan.tap_bands = parts(problem_.w.extent(2), tile.rows.taps);
+    plan.bands = ceiling_divide(problem_.w.extent(0), shape.filters());
+    plan.tap_bands = ceiling_divide(problem_.w.extent(2), tile.rows.taps);
     Index const tiles = small_c_window(problem_, tile).tiles;
     Index const resident = Index{tile.blocks} * (is_emulated_ ? 2 : gpu_.multiprocessors);
     plan.blocks = std::min(tiles, std::max<Index>(1, resident / (plan.bands * plan.tap_bands)));
     constexpr Index max_grid_y = 65535;
     if (std::max(plan.bands, plan.tap_bands) > max_grid_y || plan.sums(shape.tiles()) * plan.blocks > max_int)
       return;
-    plan.seconds = predicted(plan, number(tiles));
+    plan.seconds = predicted(plan, to_double(tiles));
     if (best_.refusal.empty() && plan.seconds >= best_.seconds) return;
     best_ = plan;
   }
@@ -150,19 +146,19 @@ class ShapeSearch {
     double const steps = shape.steps(size_), columns = shape.tiles() + 1;
     double const tensor = steps * shape.filters() / 16 * columns * mma_clocks;
     double const shared = steps * shape.warps_of_filters * (tile.fragments * 4 + columns * 2);
-    double const pieces = shape.outputs_of_steps(size_) * shape.filters() * size_ / unit;
+    double const pieces = shape.outputs_of_steps(size_) * shape.filters() * size_ / max_vector_bytes;
     double const moves = (tile.patch() * (10 + 7.0 * tile.channels) + pieces * slots_of_piece) / 32 / 4;
-    double const others = number(plan.bands * plan.tap_bands), blocks = number(plan.blocks);
+    double const others = to_double(plan.bands * plan.tap_bands), blocks = to_double(plan.blocks);
     double const together =
         std::clamp(blocks * others / gpu_.multiprocessors, 1.0, static_cast<double>(tile.blocks));
     double const clocks =
         (tensor + 0.4 * shared + 1.3 * moves) * (1 + 0.06 * std::pow(16 / (together * tile.warps), 2));
     double const compute = std::ceil(tiles / blocks) * together * clocks / gpu_.clock_hertz;
-    double const bytes = number(problem_.x.layout.size()) * size_ * others +
-                         number(problem_.y.layout.size()) * size_ * number(plan.tap_bands);
+    double const bytes = to_double(problem_.x.layout.size()) * size_ * others +
+                         to_double(problem_.y.layout.size()) * size_ * to_double(plan.tap_bands);
     double const memory = bytes / (0.8 * gpu_.memory_bytes_per_second);
     double const partials =
-        number(plan.sums(shape.tiles())) * blocks * 4 * 2 / (0.5 * gpu_.memory_bytes_per_second);
+        to_double(plan.sums(shape.tiles())) * blocks * 4 * 2 / (0.5 * gpu_.memory_bytes_per_second);
     return launches_seconds + partials + std::max(compute, memory) + 0.5 * std::min(compute, memory);
   }
 
@@ -182,8 +178,8 @@ int column_tiles_of(WgradSmallCShape const& shape, bool fixed) {
 
 WgradSmallCPlan wgrad_small_c_plan(Problem const& problem, Device const& device) {
   WgradSmallCPlan plan;
-  plan.refusal = violation(problem, device);
-  return plan.refusal.empty() ? ShapeSearch(problem, device).best() : plan;
+  plan.refusal = wgrad_small_c_violation(problem, device);
+  return plan.refusal.empty() ? WgradSmallCSearch(problem, device).best() : plan;
 }
 
 std::string WgradSmallCTraits::print() const {
@@ -250,7 +246,7 @@ program::Program wgrad_small_c_program(Plan<Problem> const& plan) {
       fill_epilogue(to.epilogue, form, run);
     };
     made.launch<Parameters>(sums, {planned.blocks, planned.bands, planned.tap_bands}, fill);
-    made.launch<Parameters>(last, {parts(planned.sums(column_tiles), sum_lanes)}, fill);
+    made.launch<Parameters>(last, {ceiling_divide(planned.sums(column_tiles), lanes_of_sum)}, fill);
   });
   return std::move(made).finish();
 }

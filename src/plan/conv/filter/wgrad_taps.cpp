@@ -12,6 +12,7 @@
 #include "src/plan/conv/product_choice.h"
 #include "src/plan/conv/windows/line_boxes.h"
 #include "src/plan/gemm/warp_specialized.h"
+#include "src/plan/integers.h"
 
 namespace cosmati::plan {
 namespace {
@@ -22,30 +23,28 @@ constexpr int max_taps = 3;      // taps per block in each direction
 constexpr int lines_before = 8;  // lines of zeros before dy and x in shared memory
 constexpr int max_box = 256;     // elements of a TMA box in each dimension
 
-Index parts_of(Index extent, Index of) { return (extent + of - 1) / of; }
-
 // The tiles of 64 channels for 64 filters: those of all their groups.
 Index channel_tiles(Problem const& p) {
   Index const filters = p.w.extent(0) / p.groups, channels = p.w.extent(1);  // per group
-  if (p.groups == 1) return parts_of(channels, wgrad_taps_channels);
+  if (p.groups == 1) return ceiling_divide(channels, wgrad_taps_channels);
   Index most = 0;
   for (Index filter = 0; filter < p.w.extent(0); filter += wgrad_taps_channels) {
     Index const last = std::min(filter + wgrad_taps_channels, p.w.extent(0)) - 1;
     most = std::max(
         most, (last / filters + 1) * channels - WgradTapsTiles::first_channel(filter / filters * channels));
   }
-  return parts_of(most, wgrad_taps_channels);
+  return ceiling_divide(most, wgrad_taps_channels);
 }
 
 // About the share of the sums that is stored: for 16 filters, the channels of their groups, 8 or more.
 double stored_share(Problem const& p) {
   if (p.groups == 1) return 1;
-  Index const groups = parts_of(16, p.w.extent(0) / p.groups);
+  Index const groups = ceiling_divide(16, p.w.extent(0) / p.groups);
   auto const channels = static_cast<double>(std::max<Index>(8, groups * p.w.extent(1)));
   return std::min(1.0, channels / static_cast<double>(channel_tiles(p) * wgrad_taps_channels));
 }
 
-std::string violation(Problem const& p, Device const& device, PlanOptions const& options) {
+std::string wgrad_taps_violation(Problem const& p, Device const& device, PlanOptions const& options) {
   if (p.direction != ConvolutionDirection::filter) return "computes filter gradients only";
   if (!options.policy.empty()) return "has no policies; --policy " + options.policy.text + " was requested";
   if (std::string sentence = wgmma_device_violation(device.gpu); !sentence.empty()) return sentence;
@@ -71,7 +70,7 @@ std::string violation(Problem const& p, Device const& device, PlanOptions const&
   if (std::string sentence = line_boxes_violation("dy", p.y); !sentence.empty()) return sentence;
   // The number of sums, rounded up to full tiles, must fit in a 32-bit int.
   constexpr Index maximum = 0x7fffffff;
-  Index const sums = parts_of(p.w.extent(0), wgrad_taps_channels) * channel_tiles(p) *
+  Index const sums = ceiling_divide(p.w.extent(0), wgrad_taps_channels) * channel_tiles(p) *
                      (p.w.extent(2) + max_taps) * (p.w.extent(3) + max_taps) * wgrad_taps_channels *
                      wgrad_taps_channels;
   if (sums > maximum) return fmt::format("up to {} sums; at most {}", sums, maximum);
@@ -79,9 +78,9 @@ std::string violation(Problem const& p, Device const& device, PlanOptions const&
 }
 
 // Tries every shape and number of parts; keeps the one predicted to be fastest.
-class ShapeSearch {
+class WgradTapsSearch {
  public:
-  ShapeSearch(Problem const& problem, Device const& device, PlanOptions const& options)
+  WgradTapsSearch(Problem const& problem, Device const& device, PlanOptions const& options)
       : problem_(problem),
         device_(device),
         options_(options),
@@ -89,9 +88,9 @@ class ShapeSearch {
         stored_share_(stored_share(problem)) {
     auto const axis = [&](int i) {
       Index const taps = problem.w.extent(2 + i);
-      Index const groups = parts_of(taps, max_taps);
-      return WgradTapsAxis{static_cast<int>(parts_of(taps, groups)), static_cast<int>(problem.stride[i]),
-                           static_cast<int>(problem.dilation[i])};
+      Index const groups = ceiling_divide(taps, max_taps);
+      return WgradTapsAxis{static_cast<int>(ceiling_divide(taps, groups)),
+                           static_cast<int>(problem.stride[i]), static_cast<int>(problem.dilation[i])};
     };
     axes_.rows = axis(0), axes_.columns = axis(1);
   }
@@ -198,7 +197,8 @@ class ShapeSearch {
                             std::max(products / share_of_rate, copies) +
                         0.1 * std::min(products, copies) + clocks_of_step;
     Index const blocks = wgrad_taps_tiles(launch) * launch.parts,
-                waves = parts_of(blocks, gpu.multiprocessors), steps = parts_of(launch.steps, launch.parts);
+                waves = ceiling_divide(blocks, gpu.multiprocessors),
+                steps = ceiling_divide(launch.steps, launch.parts);
     double const clocks = static_cast<double>(waves) * (static_cast<double>(steps) * step + clocks_of_block);
     double const bytes = static_cast<double>(problem_.x.bytes() + problem_.y.bytes());
     double const compute = clocks / gpu.clock_hertz,
@@ -220,10 +220,10 @@ class ShapeSearch {
 
 Offer<Problem> wgrad_taps(Problem const& problem, Device const& device, PlanOptions const& options) {
   Offer<Problem> offer;
-  offer.refusal = violation(problem, device, options);
+  offer.refusal = wgrad_taps_violation(problem, device, options);
   if (offer.refusal.empty()) offer.refusal = extent_violation(forms_of(problem));
   if (!offer.refusal.empty()) return offer;
-  return ShapeSearch(problem, device, options).best();
+  return WgradTapsSearch(problem, device, options).best();
 }
 
 LeadingPadding leading_padding(Problem const& problem, WgradTapsShape const& shape) {
@@ -277,18 +277,19 @@ WgradTapsParameters wgrad_taps_parameters(Problem const& problem, WgradTapsShape
   p.outputs_down = static_cast<int>(dy.extent(2));
   p.lead = leading.zeros;
   p.leading_taps = leading.taps;
-  p.chunks = Divisor(parts_of(dy.extent(3), shape.across));
-  p.bands = Divisor(parts_of(dy.extent(2), shape.down));
-  p.steps = static_cast<int>(Index{p.chunks.divisor} * p.bands.divisor * parts_of(x.extent(0), shape.images));
+  p.chunks = Divisor(ceiling_divide(dy.extent(3), shape.across));
+  p.bands = Divisor(ceiling_divide(dy.extent(2), shape.down));
+  p.steps =
+      static_cast<int>(Index{p.chunks.divisor} * p.bands.divisor * ceiling_divide(x.extent(0), shape.images));
   p.parts = parts;
   p.tiles.channels = Divisor(channel_tiles(problem));
   p.tiles.group_filters = Divisor(w.extent(0) / problem.groups);
   p.tiles.group_channels = Divisor(w.extent(1));
-  p.tiles.rows = Divisor(parts_of(w.extent(2), shape.rows.taps));
-  p.tiles.columns = Divisor(parts_of(w.extent(3), shape.columns.taps));
+  p.tiles.rows = Divisor(ceiling_divide(w.extent(2), shape.rows.taps));
+  p.tiles.columns = Divisor(ceiling_divide(w.extent(3), shape.columns.taps));
   p.tiles.taps_down = shape.rows.taps;
   p.tiles.taps_across = shape.columns.taps;
-  p.tile_count = Divisor(parts_of(w.extent(0), wgrad_taps_channels) * p.tiles.channels.divisor *
+  p.tile_count = Divisor(ceiling_divide(w.extent(0), wgrad_taps_channels) * p.tiles.channels.divisor *
                          p.tiles.rows.divisor * p.tiles.columns.divisor);
   return p;
 }

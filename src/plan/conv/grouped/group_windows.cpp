@@ -16,6 +16,7 @@
 #include "src/plan/conv/windows/line_boxes.h"
 #include "src/plan/gemm/program/tensor_maps.h"
 #include "src/plan/gemm/warp_specialized.h"
+#include "src/plan/integers.h"
 
 namespace cosmati::plan {
 namespace {
@@ -25,12 +26,9 @@ using Problem = ConvolutionProblem;
 constexpr int max_box = 256;              // elements of a TMA box in each dimension
 constexpr int max_product_columns = 128;  // of all groups of a block
 
-Index parts_of(Index extent, Index of) { return (extent + of - 1) / of; }
-int to_int(Index value) { return static_cast<int>(value); }
-
 bool is_data(Problem const& p) { return p.direction == ConvolutionDirection::data; }
 
-std::string violation(Problem const& p, Device const& device, PlanOptions const& options) {
+std::string group_windows_violation(Problem const& p, Device const& device, PlanOptions const& options) {
   if (!options.policy.empty()) return "has no policies; --policy " + options.policy.text + " was requested";
   if (p.direction == ConvolutionDirection::filter) return "does not compute filter gradients";
   if (std::string sentence = wgmma_device_violation(device.gpu); !sentence.empty()) return sentence;
@@ -59,17 +57,17 @@ std::string violation(Problem const& p, Device const& device, PlanOptions const&
 struct Steps {
   Index across, down, images, parts;
   Steps(GroupedRoles const& roles, GroupWindowsShape const& shape)
-      : across(parts_of(roles.result.extent(3), shape.across * GroupWindowsShape::patch)),
-        down(parts_of(roles.result.extent(2), shape.down * GroupWindowsShape::patch)),
-        images(parts_of(roles.result.extent(0), shape.images)),
-        parts(parts_of(roles.groups, shape.groups())) {}
+      : across(ceiling_divide(roles.result.extent(3), shape.across * GroupWindowsShape::patch)),
+        down(ceiling_divide(roles.result.extent(2), shape.down * GroupWindowsShape::patch)),
+        images(ceiling_divide(roles.result.extent(0), shape.images)),
+        parts(ceiling_divide(roles.groups, shape.groups())) {}
   Index all() const { return across * down * images; }
 };
 
 // Tries every shape; keeps the one predicted to be fastest.
-class ShapeSearch {
+class GroupWindowsSearch {
  public:
-  ShapeSearch(Problem const& problem, Device const& device)
+  GroupWindowsSearch(Problem const& problem, Device const& device)
       : problem_(problem), device_(device), roles_(grouped_roles(problem)) {
     base_.rows = grouped_axis(problem, 0).axis, base_.columns = grouped_axis(problem, 1).axis;
     base_.inputs = to_int(roles_.inputs), base_.outputs = to_int(roles_.outputs);
@@ -93,8 +91,8 @@ class ShapeSearch {
       return std::move(best_).result();
     }
     TensorDescription const& result = roles_.result;
-    Index const across = parts_of(result.extent(3), GroupWindowsShape::patch),
-                down = parts_of(result.extent(2), GroupWindowsShape::patch);
+    Index const across = ceiling_divide(result.extent(3), GroupWindowsShape::patch),
+                down = ceiling_divide(result.extent(2), GroupWindowsShape::patch);
     GroupWindowsShape shape = base_;
     for (shape.across = 1; shape.across <= std::min<Index>(across, 8); ++shape.across)
       for (shape.down = 1; shape.down <= std::min<Index>(down, 8); ++shape.down)
@@ -216,11 +214,11 @@ GroupWindowsArguments arguments_of(Problem const& p, GroupWindowsRecipe const& r
 
 Offer<Problem> group_windows(Problem const& problem, Device const& device, PlanOptions const& options) {
   Offer<Problem> offer;
-  offer.refusal = violation(problem, device, options);
+  offer.refusal = group_windows_violation(problem, device, options);
   if (offer.refusal.empty() && all_channels_form(problem).swapped)
     offer.refusal = "the channels of the result are not along n of the product";
   if (!offer.refusal.empty()) return offer;
-  return ShapeSearch(problem, device).best();
+  return GroupWindowsSearch(problem, device).best();
 }
 
 std::string GroupWindowsTraits::print() const {

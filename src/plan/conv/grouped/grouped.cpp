@@ -14,19 +14,16 @@
 #include "src/plan/conv/sliding.h"
 #include "src/plan/emulated/contents.h"
 #include "src/plan/gemm/policies.h"
+#include "src/plan/integers.h"
 
 namespace cosmati::plan {
 namespace {
 
 using Problem = ConvolutionProblem;
 
-constexpr Index max_int = 0x7fffffff;
 constexpr int max_channels = 64;  // of a block: lines of 128 bytes
 
-Index parts(Index extent, Index of) { return (extent + of - 1) / of; }
-int to_int(Index value) { return static_cast<int>(value); }
-
-std::string violation(Problem const& p, Device const& device) {
+std::string grouped_image_violation(Problem const& p, Device const& device) {
   if (std::string sentence = grouped_violation(p, device); !sentence.empty()) return sentence;
   for (int i : {0, 1}) {
     bool const strided = p.direction == ConvolutionDirection::data && p.stride[i] > 1;
@@ -37,9 +34,9 @@ std::string violation(Problem const& p, Device const& device) {
   return {};
 }
 
-class ShapeSearch {
+class GroupedSearch {
  public:
-  ShapeSearch(Problem const& problem, Device const& device)
+  GroupedSearch(Problem const& problem, Device const& device)
       : roles_(grouped_roles(problem)),
         gpu_(device.gpu),
         is_emulated_(device.backend == Backend::emulator),
@@ -104,10 +101,10 @@ class ShapeSearch {
     if (shape.blocks < 1) return;
     GroupedPlan plan;
     plan.shape = shape;
-    plan.parts = parts(roles_.groups, shape.groups);
-    plan.tiles_down = parts(rows_.phases.phase[0].outputs, shape.down);
-    plan.tiles_across = parts(columns_.phases.phase[0].outputs, shape.across);
-    plan.tiles = plan.tiles_down * plan.tiles_across * parts(roles_.image.extent(0), shape.images);
+    plan.parts = ceiling_divide(roles_.groups, shape.groups);
+    plan.tiles_down = ceiling_divide(rows_.phases.phase[0].outputs, shape.down);
+    plan.tiles_across = ceiling_divide(columns_.phases.phase[0].outputs, shape.across);
+    plan.tiles = plan.tiles_down * plan.tiles_across * ceiling_divide(roles_.image.extent(0), shape.images);
     Index const others = plan.parts * rows_.phases.count.divisor * columns_.phases.count.divisor,
                 resident = Index{shape.blocks} * (is_emulated_ ? 2 : gpu_.multiprocessors);
     plan.slots = std::clamp<Index>(resident / others, 1, plan.tiles);
@@ -124,7 +121,7 @@ class ShapeSearch {
     constexpr double launch_seconds = 3e-6, mma_clocks = 2.2, quads_clocks = 4.6, tile_clocks = 1200,
                      pass_clocks = 500, step_clocks = 24, issued = 0.75;
     GroupedShape const& shape = plan.shape;
-    double const rows = static_cast<double>(parts(shape.pixels(), 16)), warps = shape.warps;
+    double const rows = static_cast<double>(ceiling_divide(shape.pixels(), 16)), warps = shape.warps;
     double const works = rows * shape.works(), steps = works * shape.steps();  // of warps
     double const results = static_cast<double>(shape.pixels()) * shape.channels(),
                  staged = static_cast<double>(shape.passes()) * GroupedShape::pass_pixels * shape.channels();
@@ -219,12 +216,13 @@ GroupedWindowAxis grouped_axis(Problem const& p, int i) {
     all.phases.phase[0] = {pad - (taps - 1) * dilation, outputs, taps, taps - 1};
     return all;
   }
-  all.axis = {to_int(parts(taps, stride)), 1, 1};
+  all.axis = {to_int(ceiling_divide(taps, stride)), 1, 1};
   all.phases.count = Divisor(stride);
   for (int f = 0; f < stride && f < max_grouped_phases; ++f) {
-    int const first = (f + pad) % stride, of_phase = to_int(parts(std::max(0, taps - first), stride));
+    int const first = (f + pad) % stride,
+              of_phase = to_int(ceiling_divide(std::max(0, taps - first), stride));
     all.phases.phase[f] = {(f + pad - first) / stride - (of_phase - 1),
-                           to_int(parts(std::max(0, outputs - f), stride)), of_phase,
+                           to_int(ceiling_divide(std::max(0, outputs - f), stride)), of_phase,
                            first + stride * (of_phase - 1)};
     all.masked = all.masked || of_phase < all.axis.taps;
   }
@@ -278,10 +276,10 @@ int grouped_unit(TensorDescription const& image) {
 
 GroupedPlan grouped_plan(Problem const& problem, Device const& device) {
   GroupedPlan plan;
-  plan.refusal = violation(problem, device);
+  plan.refusal = grouped_image_violation(problem, device);
   if (plan.refusal.empty() && all_channels_form(problem).swapped)
     plan.refusal = "the channels of the result are not along n of the product";
-  return plan.refusal.empty() ? ShapeSearch(problem, device).best() : plan;
+  return plan.refusal.empty() ? GroupedSearch(problem, device).best() : plan;
 }
 
 std::string text_of(GroupedAxis const& axis) {

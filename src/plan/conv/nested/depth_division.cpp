@@ -164,7 +164,7 @@ struct FilterParts {
   std::vector<PlanePart> parts;
   std::vector<Index> first_of;
 };
-TensorDescription partial_sums(Problem const& p, Index batches) {
+TensorDescription sums_of_taps(Problem const& p, Index batches) {
   return describe(accumulator_type(p.x.type, p.y.type),
                   Shape(batches, p.w.extent(0), p.w.extent(1), p.w.extent(3), p.w.extent(4)));
 }
@@ -173,7 +173,7 @@ FilterParts filter_parts_of(Problem const& problem) {
   Axis const axis(problem);
   FilterParts all;
   all.first_of.push_back(0);
-  TensorDescription const sums = partial_sums(problem, 1);
+  TensorDescription const sums = sums_of_taps(problem, 1);
   for (Index tap = 0; tap < axis.taps; ++tap) {
     Planes of_y{0, 1, 0};
     for (Index o = axis.outputs - 1; o >= 0; --o)
@@ -239,7 +239,7 @@ PlaneView tap_of(TensorDescription const& filter, Index tap) {
 
 // dw[:, :, tap] as a sum of partial gradients.
 ReduceProblem sum_of_tap(Problem const& problem, PlanePart const& part) {
-  ReduceProblem sum{ReduceOperation::sum, partial_sums(problem, part.batches), problem.w};
+  ReduceProblem sum{ReduceOperation::sum, sums_of_taps(problem, part.batches), problem.w};
   sum.x.alignment = size_of(sum.x.type);
   PlaneView const to = tap_of(problem.w, part.tap);
   sum.y = to.tensor;
@@ -266,7 +266,7 @@ PlaneDivision division_of(Problem const& problem, bool batch_invariant) {
   if (problem.direction == ConvolutionDirection::filter) {
     FilterParts filter = filter_parts_of(problem);
     division.parts = std::move(filter.parts), division.first_of = std::move(filter.first_of);
-    division.sums = partial_sums(problem, division.first_of.back());
+    division.sums = sums_of_taps(problem, division.first_of.back());
     return division;
   }
   bool const data = problem.direction == ConvolutionDirection::data;

@@ -47,7 +47,7 @@ void cut(TensorDescription& tensor, int dimension, Index step, Index count) {
 }
 
 // The filter gradients of all slices, to be summed: (slice, k, c, r, s).
-TensorDescription partial_sums(Problem const& p, Index slices) {
+TensorDescription sums_of_slices(Problem const& p, Index slices) {
   return describe(accumulator_type(p.x.type, p.y.type),
                   Shape(slices, p.w.extent(0), p.w.extent(1), p.w.extent(2), p.w.extent(3)));
 }
@@ -60,7 +60,7 @@ Problem slice_of(Problem problem, Index step, Index count) {
     cut(problem.epilogue.operands[i], image_dimension(problem, i), step, count);
   for (TensorDescription& store : problem.epilogue.stores) cut(store, 0, step, count);
   if (problem.direction == ConvolutionDirection::filter) {
-    TensorDescription const sums = partial_sums(problem, 1);
+    TensorDescription const sums = sums_of_slices(problem, 1);
     problem.w = describe(sums.type, Shape(sums.extent(1), sums.extent(2), sums.extent(3), sums.extent(4)));
     problem.w.alignment = size_of(sums.type);
   }
@@ -68,7 +68,7 @@ Problem slice_of(Problem problem, Index step, Index count) {
 }
 
 ReduceProblem sum_of_slices(Problem const& problem, Index slices) {
-  ReduceProblem sum{ReduceOperation::sum, partial_sums(problem, slices), problem.w};
+  ReduceProblem sum{ReduceOperation::sum, sums_of_slices(problem, slices), problem.w};
   sum.y.layout.shape =
       Shape(1, problem.w.extent(0), problem.w.extent(1), problem.w.extent(2), problem.w.extent(3));
   for (int d = 4; d > 0; --d) sum.y.layout.stride[d] = problem.w.layout.stride[d - 1];
@@ -85,7 +85,7 @@ Index last_of(Problem const& problem, Index images) {
 // then the sum use.
 std::size_t bytes_of_sums(Problem const& problem, Index images) {
   if (problem.direction != ConvolutionDirection::filter) return 0;
-  return padded_bytes(static_cast<std::size_t>(partial_sums(problem, slices_of(problem, images)).bytes()));
+  return padded_bytes(static_cast<std::size_t>(sums_of_slices(problem, slices_of(problem, images)).bytes()));
 }
 
 // `batch_invariant` is the option of the whole plan. On the host, slices of one image need not have it.

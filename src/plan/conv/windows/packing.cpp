@@ -11,22 +11,20 @@
 #include "src/plan/buffers.h"
 #include "src/plan/gemm/repack.h"
 #include "src/plan/gemm/warp_specialized.h"
+#include "src/plan/integers.h"
 
 namespace cosmati::plan {
 namespace {
 
 using Problem = ConvolutionProblem;
 
-constexpr int unit = 16;  // bytes
-constexpr Index max_int = 0x7fffffff;
-
 Index rounded(Index value, Index to) { return (value + to - 1) / to * to; }
 
 // The operand that is read in windows, and the other one.
-TensorDescription Problem::*image_of(Problem const& p) {
+TensorDescription Problem::*image_member(Problem const& p) {
   return p.direction == ConvolutionDirection::data ? &Problem::y : &Problem::x;
 }
-TensorDescription Problem::*other_of(Problem const& p) {
+TensorDescription Problem::*other_member(Problem const& p) {
   return p.direction == ConvolutionDirection::filter ? &Problem::y : &Problem::w;
 }
 char const* name_of(TensorDescription Problem::*tensor) {
@@ -69,16 +67,14 @@ Index taps_of_rows(Problem const& p, PackRecipe const& recipe) {
   return (p.w.extent(2) + recipe.rows - 1) / recipe.rows;
 }
 
-bool is_filter(Problem const& p) { return p.direction == ConvolutionDirection::filter; }
-
-Packed as_it_is(TensorDescription const& tensor, int bytes = unit) {
+Packed as_it_is(TensorDescription const& tensor, int bytes = max_vector_bytes) {
   return {tensor, tensor.extent(0), tensor.extent(2), tensor.extent(3),
           rounded(tensor.extent(1), bytes / size_of(tensor.type))};
 }
 
 Packed packed_image(Problem const& p, PackRecipe const& recipe) {
-  TensorDescription const& image = p.*image_of(p);
-  if (recipe.rows == 0) return as_it_is(image, is_filter(p) ? step_bytes : unit);
+  TensorDescription const& image = p.*image_member(p);
+  if (recipe.rows == 0) return as_it_is(image, is_filter(p) ? step_bytes : max_vector_bytes);
   Index const step = row_step_of(p, recipe);
   Index const below = (taps_of_rows(p, recipe) - 1) * recipe.rows / step;
   return {image,
@@ -112,7 +108,7 @@ bool packs_for_data(Problem const& p, PackRecipe const& recipe) {
 }
 
 Packed packed_other(Problem const& p, PackRecipe const& recipe) {
-  TensorDescription const& other = p.*other_of(p);
+  TensorDescription const& other = p.*other_member(p);
   if (packs_for_data(p, recipe)) return as_it_is(in_order(other, order_of_filter(other)));
   if (recipe.rows == 0 || is_filter(p)) return as_it_is(other);
   return {other,       other.extent(0), taps_of_rows(p, recipe), other.extent(3), recipe.place, 0, 0,
@@ -142,7 +138,7 @@ PackLaunch launch_of(Packed const& packed) {
   made.rows_of_place = static_cast<int>(packed.rows_of_place);
   made.rows = Divisor(packed.rows), made.columns = Divisor(packed.columns);
   made.places = static_cast<int>(packed.places());
-  made.runs = static_cast<int>(packed.place * packed.size() / unit);
+  made.runs = static_cast<int>(packed.place * packed.size() / max_vector_bytes);
   launch.blocks = (made.places + pack_threads - 1) / pack_threads;
   launch.blocks_of_runs = (made.runs + pack_runs_of_thread - 1) / pack_runs_of_thread;
   launch.element_bytes = packed.size();
@@ -172,19 +168,19 @@ std::size_t place_of_result(Problem const& p, PackRecipe const& recipe) {
 // Calls use(packed tensor, pointer to member of ConvolutionProblem) for each tensor that is packed.
 template <class Use>
 void for_each_packed(Problem const& p, PackRecipe const& recipe, Use&& use) {
-  if (recipe.other) use(packed_other(p, recipe), other_of(p));
-  if (recipe.image) use(packed_image(p, recipe), image_of(p));
+  if (recipe.other) use(packed_other(p, recipe), other_member(p));
+  if (recipe.image) use(packed_image(p, recipe), image_member(p));
 }
 
 }  // namespace
 
 Problem packed_problem(Problem const& problem, PackRecipe const& recipe) {
   Problem made = problem;
-  TensorDescription& image = made.*image_of(problem);
+  TensorDescription& image = made.*image_member(problem);
   if (recipe.image) image = channels_last(packed_image(problem, recipe));
   if (recipe.other) {
     TensorDescription const packed = channels_last(packed_other(problem, recipe));
-    TensorDescription& other = made.*other_of(problem);
+    TensorDescription& other = made.*other_member(problem);
     std::array<int, 4> const order =
         packs_for_data(problem, recipe) ? order_of_filter(problem.w) : std::array{0, 1, 2, 3};
     other.alignment = packed.alignment;
@@ -253,7 +249,8 @@ std::vector<PackRecipe> packings_of_rows(Problem const& p) {
   if (p.direction == ConvolutionDirection::data || !dense || rows * columns == 1 || channels == 0 ||
       channels * size > step_bytes / 2)
     return list;
-  for (int place = unit / size; place * size <= step_bytes / 2; place += unit / size) {
+  for (int place = max_vector_bytes / size; place * size <= step_bytes / 2;
+       place += max_vector_bytes / size) {
     Index const together = std::min(rows, place / channels);
     if (together == 0) continue;
     PackRecipe recipe;
@@ -274,7 +271,7 @@ void place_in_workspace(PackRecipe& recipe, Problem const& problem, std::size_t 
     recipe.end = recipe.of_other + gradient_matrix(problem).transposed().bytes;
   }
   for_each_packed(problem, recipe, [&](Packed const& packed, auto tensor) {
-    std::size_t& place = tensor == image_of(problem) ? recipe.of_image : recipe.of_other;
+    std::size_t& place = tensor == image_member(problem) ? recipe.of_image : recipe.of_other;
     place = padded_bytes(recipe.end);
     recipe.end = place + static_cast<std::size_t>(packed.bytes());
   });
@@ -341,7 +338,7 @@ std::vector<PackLaunch> pack_launches(Problem const& problem, PackRecipe const& 
   std::vector<PackLaunch> list;
   for_each_packed(problem, recipe, [&](Packed const& packed, auto tensor) {
     PackLaunch& launch = list.emplace_back(launch_of(packed));
-    launch.is_image = tensor == image_of(problem);
+    launch.is_image = tensor == image_member(problem);
     launch.to = launch.is_image ? recipe.of_image : recipe.of_other;
   });
   return list;

@@ -13,6 +13,10 @@
 
 namespace cosmati::plan {
 
+inline bool is_filter(ConvolutionProblem const& problem) {
+  return problem.direction == ConvolutionDirection::filter;
+}
+
 // The convolution of the packed tensors. If rows of the image are joined (rows > 0), windows are one column
 // wide and overlap in memory. The results are the problem's own, except for a filter gradient with
 // packs_result(), whose channels, or runs of them, are padded to full TMA steps.

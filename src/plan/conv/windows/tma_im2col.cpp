@@ -13,14 +13,13 @@
 #include "src/plan/conv/windows/packing.h"
 #include "src/plan/conv/windows/window_maps.h"
 #include "src/plan/gemm/warp_specialized.h"
+#include "src/plan/integers.h"
 #include "src/program/tensor_map_limits.h"
 
 namespace cosmati::plan {
 namespace {
 
 using Problem = ConvolutionProblem;
-
-constexpr int unit = 16;  // bytes; alignment required by TMA
 
 // The reason why TMA does not support a tensor with these strides; empty if it does.
 std::string tensor_violation(char const* name, char const* neighbors, TensorDescription const& tensor,
@@ -29,14 +28,14 @@ std::string tensor_violation(char const* name, char const* neighbors, TensorDesc
   if (extent[0] > 1 && stride[0] != 1)
     return fmt::format("{}: its {} are {} elements apart; TMA requires 1 (channels last)", name, neighbors,
                        stride[0]);
-  if (tensor.alignment % unit != 0)
-    return fmt::format("{}: aligned to {} bytes; TMA requires {}", name, tensor.alignment, unit);
+  if (tensor.alignment % max_vector_bytes != 0)
+    return fmt::format("{}: aligned to {} bytes; TMA requires {}", name, tensor.alignment, max_vector_bytes);
   for (int i = 1; i < 4; ++i)
-    if (extent[i] > 1 && (stride[i] <= 0 || stride[i] * size % unit != 0))
+    if (extent[i] > 1 && (stride[i] <= 0 || stride[i] * size % max_vector_bytes != 0))
       return fmt::format(
           "{}: a stride of {} elements of {}; TMA requires positive multiples of {} elements ({} "
           "bytes)",
-          name, stride[i], name_of(tensor.type), unit / size, unit);
+          name, stride[i], name_of(tensor.type), max_vector_bytes / size, max_vector_bytes);
   return {};
 }
 
@@ -132,7 +131,8 @@ std::optional<MatrixForm> pixels_of(WindowProduct& made) {
   int const size = size_of(d.type);
   bool const has_channels =
       has_one_digit(form.n) && (form.columns() == 1 || d.arguments.column_stride[2] == 1);
-  if (!has_channels || !is_in_order(form.m, "npq") || d.alignment % unit != 0 || d.base * size % unit != 0)
+  if (!has_channels || !is_in_order(form.m, "npq") || d.alignment % max_vector_bytes != 0 ||
+      d.base * size % max_vector_bytes != 0)
     return {};
   ImageMap& map = made.result;
   map.extent[0] = form.columns(), map.stride[0] = 1;
@@ -147,11 +147,11 @@ std::optional<MatrixForm> pixels_of(WindowProduct& made) {
       if (form.m[digit].letter != order[i - 1] || form.m[digit].extent == 1) continue;
       map.extent[i] = form.m[digit].extent;
       map.stride[i] = matrix.row_stride = d.arguments.row_stride[digit];
-      if (map.stride[i] <= 0 || map.stride[i] * size % unit != 0) return {};
+      if (map.stride[i] <= 0 || map.stride[i] * size % max_vector_bytes != 0) return {};
     }
   }
-  auto* const lowest = reinterpret_cast<void*>(static_cast<std::uintptr_t>(unit));
-  TensorBox const box = tensor_box(Along::k, size, 2 * unit / size, tensor_store_rows, 1);
+  auto* const lowest = reinterpret_cast<void*>(static_cast<std::uintptr_t>(max_vector_bytes));
+  TensorBox const box = tensor_box(Along::k, size, 2 * max_vector_bytes / size, tensor_store_rows, 1);
   if (!program::map_violation(windowed_tensor(map, d.type, lowest, box)).empty()) return {};
   return matrix;
 }
@@ -173,7 +173,6 @@ ConvolutionForm with_image(ConvolutionForm form, bool image_is_a) {
   return form.image_is_a == image_is_a ? form : exchanged(std::move(form));
 }
 
-bool is_filter(Problem const& p) { return p.direction == ConvolutionDirection::filter; }
 // The operand that is read in windows: x, or dy for a data gradient. The other operand: w, or dy for a filter
 // gradient.
 TensorDescription const& image_of(Problem const& p) {
@@ -303,14 +302,15 @@ std::string map_violation(WindowProduct const& made, Problem const& p) {
     return reinterpret_cast<void*>(static_cast<std::uintptr_t>(tensor.alignment));
   };
   TensorDescription const& image = image_of(p);
-  TensorBox const box = tensor_box(Along::k, size_of(image.type), 2 * unit / size_of(image.type), 1, 1);
+  TensorBox const box =
+      tensor_box(Along::k, size_of(image.type), 2 * max_vector_bytes / size_of(image.type), 1, 1);
   std::string sentence = program::map_violation(windowed_tensor(made.image, image.type, address(image), box));
   if (!sentence.empty()) return fmt::format("{}: a tensor map {}", &image == &p.x ? "x" : "dy", sentence);
   if (is_filter(p)) return {};
   Index const offset = made.filter.base * size_of(p.w.type);
-  if (offset % unit != 0)
+  if (offset % max_vector_bytes != 0)
     return fmt::format("w: the first tap of a phase is {} bytes from the start; TMA requires multiples of {}",
-                       offset, unit);
+                       offset, max_vector_bytes);
   sentence = program::map_violation(filter_tensor(made.filter, p.w.type, address(p.w), box));
   return sentence.empty() ? sentence : "w: a tensor map " + sentence;
 }

@@ -18,13 +18,12 @@
 #include "src/plan/gemm/partition.h"
 #include "src/plan/gemm/policies.h"
 #include "src/plan/gemm/warp_specialized.h"
+#include "src/plan/integers.h"
 
 namespace cosmati::plan {
 namespace {
 
 using Problem = ConvolutionProblem;
-
-constexpr int unit = 16;  // bytes; alignment required by TMA
 
 // The fraction of a tile's columns that is outside d. Measured on an H200: with half of 128 columns outside,
 // products took 1.65 to 2.1 times the predicted time; with none, 1.1 to 1.4 times.
@@ -101,8 +100,8 @@ class WindowSearch {
     GemmRecipe recipe;
     recipe.policy_name = named.name;
     recipe.policy = named.policy;
-    recipe.a = {windows_.along_of_a, unit / size_of(form.a.type)};
-    recipe.b = {windows_.along_of_b, unit / size_of(form.b.type)};
+    recipe.a = {windows_.along_of_a, max_vector_bytes / size_of(form.a.type)};
+    recipe.b = {windows_.along_of_b, max_vector_bytes / size_of(form.b.type)};
     recipe.result_width = form.d.width;
     recipe.sum = form.sum;
     GemmPolicy& p = recipe.policy;

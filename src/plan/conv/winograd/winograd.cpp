@@ -5,21 +5,21 @@
 
 #include "src/plan/conv/choice.h"
 #include "src/plan/conv/launch.h"
+#include "src/plan/integers.h"
 
 namespace cosmati::plan {
 namespace {
 
 using Problem = ConvolutionProblem;
 
-int to_int(Index value) { return static_cast<int>(value); }
-Index parts(Index extent, Index of) { return (extent + of - 1) / of; }
 // An address in the workspace; null while planning, when there is no workspace yet.
 std::byte* at_offset(std::byte* workspace, std::size_t offset) {
   return workspace == nullptr ? nullptr : workspace + offset;
 }
 
 Index tiles_of_image(SlidingForm const& form, WinogradRecipe const& recipe) {
-  return parts(form.window.rows.outputs, recipe.tile) * parts(form.window.columns.outputs, recipe.tile);
+  return ceiling_divide(form.window.rows.outputs, recipe.tile) *
+         ceiling_divide(form.window.columns.outputs, recipe.tile);
 }
 
 void turn(WindowAxis& axis, Index& filter_base) {
@@ -52,16 +52,16 @@ WinogradMatrix winograd_matrix(Index lines, Index places, Index pitch, Index pit
   made.places = to_int(places);
   made.pitch = pitch;
   made.matrix_pitch = pitch * pitch_lines;
-  Index const runs = parts(places, width);
+  Index const runs = ceiling_divide(places, width);
   made.log2_lanes = 0;
   while ((1 << made.log2_lanes) < winograd_threads && (Index{1} << made.log2_lanes) < runs) ++made.log2_lanes;
-  made.blocks_of_line = Divisor(std::max<Index>(1, parts(runs, Index{1} << made.log2_lanes)));
+  made.blocks_of_line = Divisor(std::max<Index>(1, ceiling_divide(runs, Index{1} << made.log2_lanes)));
   return made;
 }
 
 Index winograd_pitch(Index places, DataType type) {
   Index const unit = 32 / size_of(type);
-  return parts(places, unit) * unit;
+  return ceiling_divide(places, unit) * unit;
 }
 
 WinogradMatrix tiles_matrix(SlidingForm const& form, WinogradRecipe const& recipe, Index images,
@@ -96,11 +96,11 @@ SlidingForm winograd_form(Problem const& problem) {
 Index winograd_blocks(WinogradMatrix const& matrix, int width) {
   if (matrix.lines == 0 || matrix.places == 0) return 0;
   Index const lanes = Index{1} << matrix.log2_lanes, others = winograd_threads / lanes;
-  return parts(matrix.places, width * lanes) * parts(matrix.lines, others);
+  return ceiling_divide(matrix.places, width * lanes) * ceiling_divide(matrix.lines, others);
 }
 
 WinogradPart winograd_part(SlidingForm const& form, WinogradRecipe const& recipe, int number) {
-  int const across = to_int(parts(form.window.columns.taps, recipe.taps));
+  int const across = to_int(ceiling_divide(form.window.columns.taps, recipe.taps));
   WinogradPart part;
   part.row = number / across * recipe.taps;
   part.column = number % across * recipe.taps;
@@ -148,9 +148,11 @@ IndexStrides winograd_tiles(SlidingForm const& form, WinogradRecipe const& recip
     extent[i] = 1;
     switch (pixels[i].letter) {
       case 'n': extent[i] = images, step[i].stride = image_stride; break;
-      case 'p': extent[i] = parts(form.window.rows.outputs, recipe.tile), step[i].down = recipe.tile; break;
+      case 'p':
+        extent[i] = ceiling_divide(form.window.rows.outputs, recipe.tile), step[i].down = recipe.tile;
+        break;
       case 'q':
-        extent[i] = parts(form.window.columns.outputs, recipe.tile), step[i].right = recipe.tile;
+        extent[i] = ceiling_divide(form.window.columns.outputs, recipe.tile), step[i].right = recipe.tile;
         break;
       default: break;
     }

@@ -16,12 +16,10 @@
 namespace cosmati::plan {
 namespace {
 
-using Problem = GroupedGemmProblem;
-
 bool is_specialized(GemmRecipe const& recipe) {
   return recipe.policy.main_loop == MainLoop::warp_specialized;
 }
-std::size_t scalars_of(Problem const& problem) {
+std::size_t scalars_of(GroupedGemmProblem const& problem) {
   return problem.members.front().epilogue.expression.scalars().size();
 }
 
@@ -73,7 +71,7 @@ class BoundValues {
 
 // The contents of a record of this type, and their offsets.
 struct GroupRecords {
-  Problem problem;  // records of the emulator's kernels point to its members
+  GroupedGemmProblem problem;  // records of the emulator's kernels point to its members
   GemmRecipe recipe;
   GroupForm group = group_form(problem);
   std::size_t scalars = scalars_of(problem);
@@ -81,7 +79,7 @@ struct GroupRecords {
   std::optional<TensorStore> store;
   BoundPlaces places;
 
-  GroupRecords(Plan<Problem> const& plan) : problem(plan.problem), recipe(plan.recipe) {
+  GroupRecords(Plan<GroupedGemmProblem> const& plan) : problem(plan.problem), recipe(plan.recipe) {
     if (!is_specialized(recipe)) return;
     GemmPolicy const& p = recipe.policy;
     int const size = size_of(group.common.a.type);
@@ -188,7 +186,7 @@ program::KernelSpec bind_kernel(GemmRecipe const& recipe) {
           .label = "binding pointers"};
 }
 
-program::KernelSpec group_kernel(Plan<Problem> const& plan, CanonicalGemm const& common,
+program::KernelSpec group_kernel(Plan<GroupedGemmProblem> const& plan, CanonicalGemm const& common,
                                  std::size_t record_bytes) {
   GemmRecipe const& recipe = plan.recipe;
   bool const specialized = is_specialized(recipe);
@@ -211,7 +209,7 @@ program::KernelSpec group_kernel(Plan<Problem> const& plan, CanonicalGemm const&
 }
 
 template <class Record>
-program::Program make(Plan<Problem> const& plan, GroupRecords made) {
+program::Program make(Plan<GroupedGemmProblem> const& plan, GroupRecords made) {
   static_assert(sizeof(Record) % 8 == 0 && alignof(Record) <= record_alignment);
   GemmRecipe const& recipe = plan.recipe;
   bool const emulated = plan.device.backend == Backend::emulator, specialized = is_specialized(recipe);
@@ -274,7 +272,7 @@ program::Program make(Plan<Problem> const& plan, GroupRecords made) {
 }  // namespace
 
 std::size_t group_workspace(Backend backend, GemmRecipe const& recipe, GroupForm const& group,
-                            Problem const& problem) {
+                            GroupedGemmProblem const& problem) {
   bool const emulated = backend == Backend::emulator;
   std::size_t const records =
       group.problems.size() *
@@ -283,7 +281,7 @@ std::size_t group_workspace(Backend backend, GemmRecipe const& recipe, GroupForm
   return records + (emulated && records > 0 ? record_alignment : 0);
 }
 
-program::Program program_of(Plan<Problem> const& plan) {
+program::Program program_of(Plan<GroupedGemmProblem> const& plan) {
   GroupRecords made(plan);
   CanonicalGemm const common = made.group.common;
   return with_group_parameters(
@@ -291,7 +289,7 @@ program::Program program_of(Plan<Problem> const& plan) {
       [&]<class Record>(Record const&) { return make<Record>(plan, std::move(made)); });
 }
 
-std::unique_ptr<Kernel<Problem>> prepare_program(Plan<Problem> const& plan) {
+std::unique_ptr<Kernel<GroupedGemmProblem>> prepare_program(Plan<GroupedGemmProblem> const& plan) {
   return program::prepare(plan, program_of(plan));
 }
 

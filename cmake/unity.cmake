@@ -1,0 +1,38 @@
+# Several files of a folder in one compilation: most of the time of each goes into what they all include. Names in unnamed
+# namespaces must then differ within a folder.
+option(COSMATI_UNITY "Compile several files of a folder together" ON)
+set(cosmati_unity_files 8)
+
+# cosmati_unity(TARGET [EXCEPT REGEX]): compiles up to cosmati_unity_files neighbors of each folder together, except files
+# that match. Files with compile options of their own stay alone.
+function(cosmati_unity target)
+  cmake_parse_arguments(PARSE_ARGV 1 unity "" "EXCEPT" "")
+  if(NOT COSMATI_UNITY)
+    return()
+  endif()
+  get_target_property(sources ${target} SOURCES)
+  list(FILTER sources INCLUDE REGEX "\\.cpp$")
+  if(unity_EXCEPT)
+    list(FILTER sources EXCLUDE REGEX "${unity_EXCEPT}")
+  endif()
+  foreach(source IN LISTS sources)
+    cmake_path(GET source PARENT_PATH folder)
+    string(MAKE_C_IDENTIFIER "${folder}" folder)
+    list(APPEND folders ${folder})
+    list(APPEND files_of_${folder} ${source})
+  endforeach()
+  list(REMOVE_DUPLICATES folders)
+  foreach(folder IN LISTS folders)
+    list(LENGTH files_of_${folder} count)
+    math(EXPR units "(${count} + ${cosmati_unity_files} - 1) / ${cosmati_unity_files}")
+    set(i 0)
+    foreach(source IN LISTS files_of_${folder})
+      math(EXPR unit "${i} * ${units} / ${count}")
+      set_source_files_properties(${source} PROPERTIES UNITY_GROUP ${folder}_${unit})
+      math(EXPR i "${i} + 1")
+    endforeach()
+  endforeach()
+  # g++ takes every file but the compiler's argument for a header, whose unnamed namespaces it distrusts.
+  target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
+endfunction()
