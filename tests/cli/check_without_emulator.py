@@ -45,7 +45,7 @@ def without_module(folder):
 
 
 def left_out(folder):
-    done = run(cmake, "-S", sources, "-B", folder, "-G", "Ninja", "-DCOSMATI_TESTS=OFF", "-DCOSMATI_EMULATOR=OFF")
+    done = run(cmake, "-S", sources, "-B", folder, "-G", "Ninja", "-DCOSMATI_TESTS=OFF", "-DCOSMATI_EMULATOR=OFF", "-DCOSMATI_UNITY=OFF")
     check(done.returncode == 0, f"cmake: {done.stdout} {done.stderr}")
     catalogue = "src/backend/emulator/catalogue/"
     everything = run(cmake, "--build", folder, "--", "-t", "commands").stdout
