@@ -3,7 +3,13 @@
 
 #include <gtest/gtest.h>
 
+#include "src/plan/gemm/model.h"
+#include "src/plan/gemm/operand_paths.h"
+#include "src/plan/gemm/partition.h"
+#include "src/plan/gemm/policies.h"
 #include "src/plan/gemm/program/program.h"
+#include "src/plan/gemm/recipe/recipe.h"
+#include "src/plan/gemm/repack.h"
 #include "src/plan/gemm/tuning.h"
 #include "src/plan/gemm/tuning_candidates.h"
 #include "tests/plan/gemm_problem.h"
@@ -95,6 +101,51 @@ TEST(SumOfParts, GroupsOfABlockFollowTheParts) {
     recipe.splits = splits;
     EXPECT_EQ(plan::sum_of_parts_block(recipe).groups, groups) << splits;
   }
+}
+
+struct Size {
+  Index m, n, k;
+};
+
+// Compares the bound by which the planner skips divisions of k; returns how many it compared.
+int expect_bound(GemmProblem const& problem, Gpu const& gpu) {
+  int compared = 0;
+  for (plan::OperandPath const& path : plan::operand_paths(problem)) {
+    plan::CanonicalGemm const form = plan::repacked(path.form, path.passes);
+    for (plan::NamedPolicy const& named : plan::product_policies(MainLoop::warp_specialized, Multiply::wgmma,
+                                                                 form.sum, size_of(form.a.type))) {
+      GemmRecipe recipe = plan::recipe_for(MainLoop::warp_specialized, form);
+      recipe.policy = named.policy;
+      plan::Volume const volume = plan::volume_of(form, recipe);
+      for (int splits : {2, 3, 8, 20, 64}) {
+        if (!plan::partition_violation(recipe, {Partition::split_k, splits}, form).empty()) continue;
+        plan::divide(recipe, {Partition::split_k, splits}, form, plan::resident_blocks(recipe, form, gpu));
+        double const bound = plan::least_seconds_of_parts(recipe, form, gpu, volume, splits),
+                     predicted = plan::predict_seconds(recipe, form, gpu, volume);
+        EXPECT_LE(bound, predicted) << named.name << ", " << splits << " splits, k = " << form.k;
+        // Not far below, where every block multiplies for a while.
+        if (splits <= 8 && 8 * splits * named.policy.cluster_k <= volume.steps) {
+          EXPECT_GT(bound, 0.1 * predicted) << named.name << ", " << splits << " splits, k = " << form.k;
+        }
+        ++compared;
+      }
+    }
+  }
+  return compared;
+}
+
+TEST(SumOfParts, TheBoundOfSplitKIsBelowEveryPrediction) {
+  int compared = 0;
+  for (char const* gpu : {"h200", "h100"})
+    for (Size s :
+         {Size{521, 523, 16381}, {64, 64, 131072}, {256, 256, 16384}, {16, 8192, 8192}, {4096, 4096, 4096}})
+      for (DataType type : {DataType::bf16, DataType::tf32, DataType::s8})
+        for (char const* letters : {"tn", "nn"})
+          compared +=
+              expect_bound(testing::product(type, type == DataType::s8 ? DataType::s32 : DataType::f32, s.m,
+                                            s.n, s.k, letters),
+                           testing::gpu_device(gpu).gpu);
+  EXPECT_GT(compared, 5000);
 }
 
 }  // namespace

@@ -313,7 +313,8 @@ double predict_seconds(GemmRecipe const& recipe, CanonicalGemm const& problem, G
 double least_seconds_of_parts(GemmRecipe const& recipe, CanonicalGemm const& problem, Gpu const& gpu,
                               Volume const& volume, int splits) {
   GemmPolicy const& p = recipe.policy;
-  if (p.main_loop == MainLoop::warp_specialized) return least_seconds_by_wgmma(recipe, gpu, volume, splits);
+  if (p.main_loop == MainLoop::warp_specialized)
+    return least_seconds_by_wgmma(recipe, problem, gpu, volume, splits);
   if (p.main_loop != MainLoop::multistage && p.main_loop != MainLoop::double_buffered) return 0;
   Losses const losses = losses_of(recipe, problem, gpu, volume);
   double const once = volume.operand_bytes + volume.result_bytes,

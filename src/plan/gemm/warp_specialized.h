@@ -66,7 +66,8 @@ struct Volume;
 // The predicted time in seconds (warp_specialized_time.cpp).
 double predict_warp_specialized(GemmRecipe const& recipe, CanonicalGemm const& form, Gpu const& gpu,
                                 Volume const& volume);
-// See least_seconds_of_parts().
-double least_seconds_by_wgmma(GemmRecipe const& recipe, Gpu const& gpu, Volume const& volume, int splits);
+// A bound below it for `splits` parts by split-K.
+double least_seconds_by_wgmma(GemmRecipe const& recipe, CanonicalGemm const& form, Gpu const& gpu,
+                              Volume const& volume, int splits);
 
 }  // namespace cosmati::plan

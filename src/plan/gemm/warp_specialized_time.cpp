@@ -86,6 +86,15 @@ double seconds_of_slot(GemmRecipe const& recipe) {
   return fit.slot_seconds + sums / recipe.policy.cluster_k * size_of(recipe.sum) / fit.slot_rate;
 }
 
+// Small tiles load their operands more often, from L2 and for each wgmma from shared memory, and draw more
+// power.
+double limited_by_power(double seconds, GemmPolicy const& p) {
+  double const loads = 128.0 / p.block_m + 128.0 / p.block_n, reads = 128.0 / p.warp_n;
+  double const slower = fit.power + fit.power_of_loads * (loads - 1.5) + fit.power_of_reads * (reads - 0.5);
+  return seconds *
+         (1 + std::clamp(slower, fit.min_power, fit.max_power) * std::min(1.0, seconds / fit.power_seconds));
+}
+
 class Prediction {
  public:
   Prediction(GemmRecipe const& recipe, CanonicalGemm const& form, Gpu const& gpu, Volume const& volume)
@@ -159,17 +168,9 @@ class Prediction {
     double const pieces = streams_ ? p_.blocks * (share_ + 1) : rounds_;
     double const seconds =
         rounds_ * steps_ * clocks / gpu_.clock_hertz + pieces * fit.tile_seconds / p_.blocks;
-    if (volume_.longest <= volume_.steps) return limited_by_power(seconds);
+    if (volume_.longest <= volume_.steps) return limited_by_power(seconds, p_);
     double const deepest = std::ceil(volume_.longest / p_.cluster_k) * clocks / gpu_.clock_hertz;
-    return limited_by_power(std::max(seconds, deepest));  // the deepest tile of a group
-  }
-  // Small tiles load their operands more often, from L2 and for each wgmma from shared memory, and draw more
-  // power.
-  double limited_by_power(double seconds) const {
-    double const loads = 128.0 / p_.block_m + 128.0 / p_.block_n, reads = 128.0 / p_.warp_n;
-    double const slower = fit.power + fit.power_of_loads * (loads - 1.5) + fit.power_of_reads * (reads - 0.5);
-    return seconds * (1 + std::clamp(slower, fit.min_power, fit.max_power) *
-                              std::min(1.0, seconds / fit.power_seconds));
+    return limited_by_power(std::max(seconds, deepest), p_);  // the deepest tile of a group
   }
 
   // In cooperative mode both warpgroups store at the same time; in ping-pong, one stores while the other
@@ -287,8 +288,25 @@ double predict_warp_specialized(GemmRecipe const& recipe, CanonicalGemm const& f
   return Prediction(recipe, form, gpu, volume).seconds();
 }
 
-double least_seconds_by_wgmma(GemmRecipe const& recipe, Gpu const& gpu, Volume const& volume, int splits) {
-  return fit.launch_seconds + volume.operand_bytes / (fit.share_of_loads * gpu.memory_bytes_per_second) +
+double least_seconds_by_wgmma(GemmRecipe const& recipe, CanonicalGemm const& form, Gpu const& gpu,
+                              Volume const& volume, int splits) {
+  GemmPolicy const& p = recipe.policy;
+  int const size = size_of(form.a.type);
+  // Clocks of all steps of all tiles: products, operands by TMA unless B stays in shared memory, or by
+  // threads.
+  double const block = static_cast<double>(p.block_m) * p.block_n;
+  double const products =
+      block * p.block_k * size / (4096 * fit.share_of_peak * (p.ping_pong ? fit.ping_pong : 1.0));
+  double const intake =
+      volume.steps > 1 ? (p.block_m + p.block_n) * (p.block_k * size / fit.intake_of_cluster) : 0;
+  double const copies = copy_clocks(recipe.a, p.block_m, size) + copy_clocks(recipe.b, p.block_n, size);
+  double const clocks = volume.tiles * volume.steps * std::max({products, intake, copies});
+  double const busy = std::min<double>(gpu.multiprocessors, volume.tiles * splits * p.cluster_k);
+  double const multiply = limited_by_power(clocks / (busy * gpu.clock_hertz), p);
+  double const load = volume.operand_bytes / (fit.share_of_loads * gpu.memory_bytes_per_second);
+  constexpr double rounding = 1 - 1e-9;
+  return rounding *
+             (fit.launch_seconds + std::max(multiply, load) + fit.not_overlapped * std::min(multiply, load)) +
          fit.handed_on + splits * seconds_of_slot(recipe);
 }
 
