@@ -1,6 +1,5 @@
 // cosmati explain: which kernels were considered for a problem, and why.
 #include <algorithm>
-#include <chrono>
 #include <limits>
 #include <memory>
 #include <set>
@@ -139,12 +138,7 @@ void print_choice(ExplainRequest const& request, Task& task, Device const& devic
 // The shortest time of make_plan in a few calls.
 double time_of_plan(Task& task, Device const& device, PlanOptions const& options) {
   double shortest = std::numeric_limits<double>::infinity();
-  for (int i = 0; i < 5; ++i) {
-    auto const begin = std::chrono::steady_clock::now();
-    task.plan(device, options);
-    shortest =
-        std::min(shortest, std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
-  }
+  for (int i = 0; i < 5; ++i) shortest = std::min(shortest, seconds_of([&] { task.plan(device, options); }));
   return shortest;
 }
 

@@ -212,7 +212,7 @@ Offer<Problem> depthwise(Problem const& problem, Device const& device, PlanOptio
     items += items_of(form, sliding);
   }
   Index const tiles = channel_tiles(front, sliding);
-  if (items * tiles > 0x7fffffff) {
+  if (items * tiles > max_int) {
     offer.refusal =
         fmt::format("{} runs of outputs for {} tiles of channels; at most 2147483647 in total", items, tiles);
     return offer;

@@ -332,9 +332,9 @@ Offer<Problem> depthwise_rows(Problem const& problem, Device const& device, Plan
   rows.groups_of_part = to_int(std::max<Index>(1, extents.groups));
   rows.groups_of_part = to_int(
       rows_of_part(extents.groups, shape->live_groups() + 2, threads_of(problem, rows), *shape, device.gpu));
-  if (threads_of(problem, rows) > 0x7fffffff - depthwise_rows_threads) {
+  if (threads_of(problem, rows) > max_int - depthwise_rows_threads) {
     offer.refusal =
-        fmt::format("{} threads; at most {}", threads_of(problem, rows), 0x7fffffff - depthwise_rows_threads);
+        fmt::format("{} threads; at most {}", threads_of(problem, rows), max_int - depthwise_rows_threads);
     return offer;
   }
   constexpr double launch_seconds = 2e-6;

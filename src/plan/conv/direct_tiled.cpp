@@ -386,7 +386,7 @@ Offer<Problem> direct_tiled(Problem const& problem, Device const& device, PlanOp
   for (auto const& launch : launches) {
     std::vector<Index> const tiles = blocks_along_x(launch, recipe);
     Index const all = std::accumulate(tiles.begin(), tiles.end(), Index{0});
-    if (all > 0x7fffffff || filters > 65535) {
+    if (all > max_int || filters > 65535) {
       offer.refusal = fmt::format(
           "{} tiles for {} blocks of filters; a grid has at most 2147483647 and 65535", all, filters);
       return offer;

@@ -8,6 +8,7 @@
 #include "src/plan/gemm/choice.h"
 #include "src/plan/gemm/group.h"
 #include "src/plan/gemm/program/program.h"
+#include "src/plan/integers.h"
 
 namespace cosmati::plan {
 namespace {
@@ -26,7 +27,7 @@ Offer<GroupedGemmProblem> offer(GroupedGemmProblem const& problem, Device const&
   if (!best.refusal.empty()) return result;
   if (device.backend == Backend::emulator) result.refusal = emulator::group_violation(best.recipe, group);
   Index const tiles = first_tiles(best.recipe.policy, group).back();
-  if (tiles > 0x7fffffff) result.refusal = fmt::format("{} tiles; a grid has at most 2147483647", tiles);
+  if (tiles > max_int) result.refusal = fmt::format("{} tiles; a grid has at most 2147483647", tiles);
   result.recipe = best.recipe;
   result.predicted_seconds = best.predicted_seconds;
   result.text = fmt::format("{} members with {} tiles, {}", group.problems.size(), tiles, best.text);

@@ -6,13 +6,15 @@
 #include <algorithm>
 #include <cmath>
 
+#include "src/plan/integers.h"
+
 namespace cosmati::plan {
 namespace {
 
 constexpr Index sums_of_vector = 4;  // 16 bytes of f32
 
 Index pitch_of_parts(CanonicalGemm const& form) {
-  return (form.n + sums_of_vector - 1) / sums_of_vector * sums_of_vector;
+  return ceiling_divide(form.n, sums_of_vector) * sums_of_vector;
 }
 
 }  // namespace
@@ -26,7 +28,7 @@ CanonicalGemm kernel_form(CanonicalGemm const& form, Partition partition) {
   parts.d.column_stride = 1;
   parts.d.batch_stride = form.m * parts.d.row_stride;
   parts.d.alignment = 256;
-  parts.d.width = static_cast<int>(sums_of_vector);
+  parts.d.width = to_int(sums_of_vector);
   parts.d.present = true;
   parts.c = {};
   parts.operands.clear();

@@ -13,6 +13,7 @@
 #include "cosmati/epilogue/parse.h"
 #include "src/ops/architecture.h"
 #include "src/plan/buffers.h"
+#include "src/plan/integers.h"
 
 namespace cosmati::plan {
 
@@ -186,7 +187,7 @@ void fill_space(PrimitivePass& pass, CollapsedSpace const& space, std::vector<St
       Index const extent = runs ? (axis.extent + width - 1) / width : axis.extent;
       (is_term ? terms : positions) *= extent;
       if (runs) p.run_extent = axis.extent;
-      p.axis[d] = Divisor(std::clamp<Index>(extent, 1, 0x7fffffff));
+      p.axis[d] = Divisor(std::clamp<Index>(extent, 1, max_int));
       for (std::size_t i = 0; i < tensors; ++i) {
         bool const is_input = i < inputs.size();
         PrimitiveTensor& tensor = p.tensor[is_input ? i : primitive_inputs + i - inputs.size()];

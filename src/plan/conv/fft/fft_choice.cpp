@@ -178,10 +178,9 @@ class FftSearch {
             e.groups * e.image_lines * e.filter_lines};
   }
   bool numbered(FftRecipe const& recipe) const {
-    constexpr Index maximum = 0x7fffffff;
     Planes const planes = planes_of(recipe);
     FftExtents const e = fft_extents(form(), recipe, recipe.slice);
-    return std::max({planes.image, planes.filter, planes.sums, e.frequencies * e.groups}) <= maximum;
+    return std::max({planes.image, planes.filter, planes.sums, e.frequencies * e.groups}) <= max_int;
   }
 
   // The number of planes per call, in chunks of equal size that stay in the L2 cache between kernels.

@@ -171,7 +171,7 @@ Offer<Problem> depthwise_filter(Problem const& problem, Device const& device) {
   sliding.parts = static_cast<int>(parts);
   recipe.product.partial_bytes =
       static_cast<std::size_t>(parts * channels_of(gradient) * taps_of(gradient) * sum_bytes);
-  if (blocks * parts > 0x7fffffff) {
+  if (blocks * parts > max_int) {
     offer.refusal = fmt::format("{} blocks; a grid has at most 2147483647", blocks * parts);
     return offer;
   }

@@ -112,7 +112,7 @@ Offer<Problem> depthwise_rows_filter(Problem const& problem, Device const& devic
   Index const items = items_of(problem, rows),
               wanted = Index{shape->blocks} * device.gpu.multiprocessors / tiles;
   rows.parts = to_int(std::clamp<Index>(wanted, 1, std::max<Index>(1, ceiling_divide(items, rows.slots))));
-  if (items > 0x3fffffff || tiles * rows.parts > 0x7fffffff) {
+  if (items > 0x3fffffff || tiles * rows.parts > max_int) {
     offer.refusal = fmt::format("{} items of {} tiles of channels; at most 2^30 items, and 2^31 - 1 blocks",
                                 items, tiles);
     return offer;

@@ -69,11 +69,10 @@ std::string wgrad_taps_violation(Problem const& p, Device const& device, PlanOpt
   if (std::string sentence = line_boxes_violation("x", p.x); !sentence.empty()) return sentence;
   if (std::string sentence = line_boxes_violation("dy", p.y); !sentence.empty()) return sentence;
   // The number of sums, rounded up to full tiles, must fit in a 32-bit int.
-  constexpr Index maximum = 0x7fffffff;
   Index const sums = ceiling_divide(p.w.extent(0), wgrad_taps_channels) * channel_tiles(p) *
                      (p.w.extent(2) + max_taps) * (p.w.extent(3) + max_taps) * wgrad_taps_channels *
                      wgrad_taps_channels;
-  if (sums > maximum) return fmt::format("up to {} sums; at most {}", sums, maximum);
+  if (sums > max_int) return fmt::format("up to {} sums; at most {}", sums, max_int);
   return {};
 }
 

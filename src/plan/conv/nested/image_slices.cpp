@@ -10,13 +10,13 @@
 #include "cosmati/ops/elementwise.h"
 #include "src/plan/conv/choice.h"
 #include "src/plan/conv/nested/inner_plans.h"
+#include "src/plan/integers.h"
 
 namespace cosmati::plan {
 namespace {
 
 using Problem = ConvolutionProblem;
 
-constexpr Index max_pixels = 0x7fffffff;    // maximum number that a kernel can count
 constexpr Index slice_pixels = 0x40000000;  // leaves room for counting past the end of a slice
 
 // The pixels of an image that count as rows of one product or, for a filter gradient, as depth.
@@ -216,11 +216,11 @@ Offer<Problem> image_slices(Problem const& problem, Device const& device, PlanOp
   offer.refusal = problem_violation(problem, device.backend);
   if (!offer.refusal.empty()) return offer;
   Index const of_image = pixels_of_image(problem);
-  if (problem.y.extent(0) * of_image <= max_pixels)
-    offer.refusal = fmt::format("splits batches of more than {} pixels; this one has {}", max_pixels,
+  if (problem.y.extent(0) * of_image <= max_int)
+    offer.refusal = fmt::format("splits batches of more than {} pixels; this one has {}", max_int,
                                 problem.y.extent(0) * of_image);
-  else if (of_image > max_pixels)
-    offer.refusal = fmt::format("one image has {} pixels; at most {}", of_image, max_pixels);
+  else if (of_image > max_int)
+    offer.refusal = fmt::format("one image has {} pixels; at most {}", of_image, max_int);
   if (!offer.refusal.empty()) return offer;
   Index const maximum = std::max<Index>(1, slice_pixels / of_image), slices = slices_of(problem, maximum);
   return slices_of_images(problem, device, options, (problem.y.extent(0) + slices - 1) / slices);

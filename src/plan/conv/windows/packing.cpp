@@ -18,7 +18,7 @@ namespace {
 
 using Problem = ConvolutionProblem;
 
-Index rounded(Index value, Index to) { return (value + to - 1) / to * to; }
+Index rounded(Index value, Index to) { return ceiling_divide(value, to) * to; }
 
 // The operand that is read in windows, and the other one.
 TensorDescription Problem::*image_member(Problem const& p) {

@@ -16,6 +16,7 @@
 #include "src/plan/gemm/repack.h"
 #include "src/plan/gemm/small/gemv.h"
 #include "src/plan/gemm/sum_of_parts.h"
+#include "src/plan/integers.h"
 #include "src/program/execute.h"
 #include "src/program/launch_tag.h"
 
@@ -217,7 +218,7 @@ class ProductProgram {
   }
 
   void add_launches(ProductLaunch launch) {
-    Index const maximum = specialized_ ? std::max<Index>(1, 0x7fffffff / blocks_of_matrix())
+    Index const maximum = specialized_ ? std::max<Index>(1, max_int / blocks_of_matrix())
                                        : Index{plan::grid_of(recipe_, form_).max_batch};
     std::size_t const scalars = launch.scalars;
     auto const shared = std::make_shared<ProductLaunch const>(std::move(launch));

@@ -12,6 +12,7 @@
 #include "src/plan/gemm/small/tiny.h"
 #include "src/plan/gemm/sum_of_parts.h"
 #include "src/plan/gemm/warp_specialized.h"
+#include "src/plan/integers.h"
 
 namespace cosmati::plan {
 
@@ -49,7 +50,7 @@ std::string form_violation(GemmRecipe const& recipe, CanonicalGemm const& form, 
         "must be 1x1",
         recipe.policy.cluster_m, recipe.policy.cluster_n);
   Index const tiles = tiles_of(recipe.policy, form);
-  if (tiles > 0x7fffffff) return fmt::format("{} tiles; a grid has at most 2147483647", tiles);
+  if (tiles > max_int) return fmt::format("{} tiles; a grid has at most 2147483647", tiles);
   return {};
 }
 
