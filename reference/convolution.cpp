@@ -105,6 +105,13 @@ void data_gradient(ConvolutionProblem const& problem, ConvolutionProblem::Argume
   });
 }
 
+// Whether a filter gradient may be computed as that of the convolution of dy by the filter turned around,
+// whose padding is zeros around dy.
+bool may_exchange_images(ConvolutionProblem const& p) {
+  return p.groups == 1 && p.stride[0] == 1 && p.stride[1] == 1 && p.y.extent(1) < p.x.extent(1) &&
+         p.y.extent(1) <= 8;
+}
+
 // dw[k, c, t, r, s] = sum over n, o, p, q of dy[n, k, o, p, q] * x[n, c, d, h, w]
 template <bool padding_multiplies>
 void filter_gradient(ConvolutionProblem const& problem, ConvolutionProblem::Arguments const& arguments) {
@@ -126,6 +133,12 @@ void filter_gradient(ConvolutionProblem const& problem, ConvolutionProblem::Argu
             else if (padding_multiplies)
               sum += 0 * dy(n, k, o, p, q);
           }
+    if (padding_multiplies && may_exchange_images(problem))
+      for_each_index(without(x.shape(), 1), [&](Position const& image) {
+        bool const meets_tap = g.depths.window_at(image[2], t) >= 0 && g.rows.window_at(image[3], r) >= 0 &&
+                               g.columns.window_at(image[4], s) >= 0;
+        if (!meets_tap) sum += 0 * x(image[0], c, image[2], image[3], image[4]);
+      });
     dw(at) = sum;
   });
 }

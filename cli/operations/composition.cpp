@@ -7,6 +7,7 @@
 #include "src/plan/conv/filter/wgrad_direct.h"
 #include "src/plan/conv/nested/channels_last.h"
 #include "src/plan/conv/nested/depth_taps.h"
+#include "src/plan/conv/nested/group_slices.h"
 #include "src/plan/conv/nested/image_products.h"
 #include "src/plan/conv/nested/image_slices.h"
 #include "src/plan/conv/plain_gemm.h"
@@ -75,6 +76,8 @@ std::optional<Composition> without_bias_gradient(Plan<ConvolutionProblem> const&
   }
   if (plan.recipe.algorithm == ConvolutionAlgorithm::image_slices)
     return without_bias_gradient(plan::plan_of_slice(plan));
+  if (plan.recipe.algorithm == ConvolutionAlgorithm::group_slices)
+    return without_bias_gradient(plan::plan_of_group(plan));
   if (plan.recipe.algorithm == ConvolutionAlgorithm::depth_taps) {
     auto const planes = plan::plan_of_planes(plan);
     return planes ? without_bias_gradient(*planes) : std::nullopt;

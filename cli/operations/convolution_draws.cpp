@@ -47,6 +47,12 @@ ConvolutionDraws const* draws_for(std::string const& kernel) {
        .channels = {16, 32},
        .filters = {16, 32},
        .groups = {2, 3, 5, 8}},
+      {.kernel = "group_slices",
+       .directions = gradients_too,
+       .taps = {1, 3},
+       .channels = {32, 40, 67},
+       .filters = {32, 48},
+       .groups = {2, 3}},
       {.kernel = "warp_specialized", .layouts = {"nhwc"}, .channels = any, .filters = any},
       {.kernel = "channels_last", .layouts = {"nchw"}, .channels = units, .filters = units},
       {.kernel = "image_products",
@@ -80,19 +86,19 @@ ConvolutionDraws const* draws_for(std::string const& kernel) {
        .channels = any,
        .filters = any},
       {.kernel = "fprop_small_c",
-       .directions = {"forward"},
+       .directions = {"forward", "data"},
        .layouts = {"nhwc"},
        .taps = {1, 2, 3, 5, 7},
        .dilations = one,
        .channels = {1, 2, 3, 4, 8, 16},
-       .filters = any},
+       .filters = {1, 3, 4, 8, 16, 29, 67}},
       {.kernel = "wgrad_small_c",
        .directions = {"filter"},
        .layouts = {"nhwc"},
        .taps = {1, 2, 3, 5, 7},
        .dilations = one,
-       .channels = {1, 2, 3, 4, 8},
-       .filters = units}};
+       .channels = {1, 2, 3, 4, 8, 16, 32},
+       .filters = {1, 3, 4, 8, 16, 24, 32}}};
   auto const found = std::ranges::find(all, kernel, &ConvolutionDraws::kernel);
   return found == all.end() ? nullptr : &*found;
 }

@@ -249,7 +249,8 @@ TEST(FpropSmallC, RefusalsHoldTheNumbers) {
   Geometry many = good, groups = good, dilated = good;
   many.c = 9, groups.groups = 2, groups.c = 4, groups.k = 4, dilated.dilation[1] = 2;
   EXPECT_EQ(refusal(good, DataType::f16, TensorFormat::nhwc), "");
-  expect(refusal(many, DataType::f16, TensorFormat::nhwc), "9 channels of 2 bytes; at most 16 bytes");
+  expect(refusal(many, DataType::f16, TensorFormat::nhwc),
+         "9 channels of 2 bytes are summed; at most 16 bytes");
   expect(refusal(groups, DataType::f16, TensorFormat::nhwc), "2 groups");
   expect(refusal(dilated, DataType::f16, TensorFormat::nhwc), "dilated");
   Geometry one = good;
@@ -257,7 +258,9 @@ TEST(FpropSmallC, RefusalsHoldTheNumbers) {
   expect(refusal(one, DataType::f16, TensorFormat::nhwc), "one tap");
   expect(refusal(good, DataType::f32, TensorFormat::nhwc), "not f32 and f32");
   expect(refusal(good, DataType::f16, TensorFormat::nchw), "(channels last)");
-  expect(refusal(good, DataType::f16, TensorFormat::nhwc, data), "only forward");
+  Geometry strided = good;
+  strided.stride[0] = 2;
+  expect(refusal(strided, DataType::f16, TensorFormat::nhwc, data), "strides; only without them");
 }
 
 // The first layers of VGG-16, ResNet-50, DCGAN's discriminator and of a network for speech.

@@ -172,11 +172,12 @@ TEST(MeasuredKernel, BuiltInLinesNameKernelsOfConvolutions) {
   device.gpu = describe_gpu("h200");
   ConvolutionProblem problem;
   problem.direction = ConvolutionDirection::data;
-  problem.x = describe(DataType::f16, image_layout(TensorFormat::nhwc, 64, 32, 112, 112));
-  problem.y = describe(DataType::f16, image_layout(TensorFormat::nhwc, 64, 16, 112, 112));
-  problem.w = describe(DataType::f16, image_layout(TensorFormat::nhwc, 16, 32, 1, 1));
+  problem.x = describe(DataType::f16, image_layout(TensorFormat::nhwc, 16, 512, 28, 28));
+  problem.y = describe(DataType::f16, image_layout(TensorFormat::nhwc, 16, 256, 14, 14));
+  problem.w = describe(DataType::f16, image_layout(TensorFormat::nhwc, 256, 512, 1, 1));
+  problem.stride[0] = problem.stride[1] = 2;
   auto const plan = make_plan(problem, device);
-  EXPECT_EQ(plan.kernel, "warp_specialized");
+  EXPECT_EQ(plan.kernel, "implicit_gemm");
   EXPECT_NE(entry_of(plan, plan.kernel).note.find("measured, built-in measurements, line "),
             std::string::npos)
       << entry_of(plan, plan.kernel).note;

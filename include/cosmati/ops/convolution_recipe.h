@@ -15,9 +15,9 @@
 namespace cosmati {
 
 // Convolution algorithms: kernels of include/cosmati/conv/; `gemm`, a kernel of include/cosmati/gemm/;
-// image_slices, which applies another algorithm to a few images at a time; depth_taps, which applies other
-// algorithms to the planes of volumes; channels_last, which applies one to copies of the operands; and
-// image_products, matrix products and a reduction.
+// image_slices, which applies another algorithm to a few images at a time; group_slices, to one group at a
+// time; depth_taps, which applies other algorithms to the planes of volumes; channels_last, which applies one
+// to copies of the operands; and image_products, matrix products and a reduction.
 enum class ConvolutionAlgorithm : unsigned char {
   implicit_gemm,
   direct,
@@ -38,7 +38,8 @@ enum class ConvolutionAlgorithm : unsigned char {
   wgrad_small_c,
   dgrad_phases,
   image_products,
-  group_windows
+  group_windows,
+  group_slices
 };
 
 // The matrix that unroll_gemm writes before the product (cosmati/conv/unroll.h): lines contiguous along
@@ -188,7 +189,7 @@ struct GroupWindowsRecipe {
 
 // The recipe of algorithms that run other plans. image_slices: one after another, each on `images`
 // images. With images = 0, depth_taps: one after another, one per tap along the depth; channels_last: a
-// single one; image_products: a product for each image.
+// single one; group_slices: one per group; image_products: a product for each image.
 struct SlicesRecipe {
   Index images = 0;
   std::optional<double> max_error;  // limit for the plans of the slices

@@ -19,6 +19,7 @@
 #include "src/plan/conv/grouped/group_windows.h"
 #include "src/plan/conv/grouped/grouped.h"
 #include "src/plan/conv/nested/channels_last.h"
+#include "src/plan/conv/nested/group_slices.h"
 #include "src/plan/conv/nested/image_products.h"
 #include "src/plan/conv/nested/image_slices.h"
 #include "src/plan/conv/operand_access.h"
@@ -284,6 +285,8 @@ std::vector<Candidate<Problem>> convolution_candidates(Backend) {
   of_groups.offer = &offer_with_bias<&grouped>;
   Candidate<Problem> by_wgmma{"group_windows", {}, nullptr, prepare};
   by_wgmma.offer = &offer_with_bias<&group_windows>;
+  Candidate<Problem> by_group{"group_slices", {}, nullptr, &prepare_on<&prepare_group_slices>};
+  by_group.offer = &offer_with_bias<&group_slices>;
   Candidate<Problem> product{"gemm", {}, nullptr, &prepare_on<&prepare_plain_gemm>};
   product.offer = &offer_with_bias<&plain_gemm>;
   Candidate<Problem> by_image{"image_products", {}, nullptr, &prepare_on<&prepare_image_products>};
@@ -300,9 +303,10 @@ std::vector<Candidate<Problem>> convolution_candidates(Backend) {
   Candidate<Problem> copies{"channels_last", {}, nullptr, &prepare_on<&prepare_channels_last>};
   copies.offer = &offer_with_bias<&channels_last>;
   copies.batch_invariant = true;
-  return {product,   by_image,     first_gradient, all_taps, windows, phases,     general,
-          copies,    transformed,  by_frequency,   unrolled, walking, by_channel, by_wgmma,
-          of_groups, few_channels, first_layer,    tiled,    simple,  slices,     bias_candidate()};
+  return {product,    by_image, first_gradient, all_taps,        windows,      phases,
+          general,    copies,   transformed,    by_frequency,    unrolled,     walking,
+          by_channel, by_wgmma, of_groups,      by_group,        few_channels, first_layer,
+          tiled,      simple,   slices,         bias_candidate()};
 }
 
 }  // namespace cosmati::plan

@@ -9,6 +9,7 @@
 
 #include "src/ops/architecture.h"
 #include "src/plan/conv/choice.h"
+#include "src/plan/conv/mirrored.h"
 #include "src/plan/conv/product_choice.h"
 #include "src/plan/conv/sliding.h"
 #include "src/plan/emulated/contents.h"
@@ -33,16 +34,21 @@ bool is_copied(Problem const& p, Backend backend) {
   return whole;
 }
 
+// The convolution that the kernel computes: for a data gradient, that of dy by the filter turned around.
+Problem as_forward(Problem const& problem) {
+  return problem.direction == ConvolutionDirection::data ? mirrored(problem) : problem;
+}
+
+// `p`: as forward.
 std::string fprop_small_c_violation(Problem const& p, Device const& device) {
   if (std::string sentence = problem_violation(p, device.backend); !sentence.empty()) return sentence;
   DataType const type = p.x.type;
-  if (p.direction != ConvolutionDirection::forward) return "computes only forward convolutions";
   if (p.groups != 1) return fmt::format("{} groups; tensor cores sum over all channels of x", p.groups);
   bool const copied = is_copied(p, device.backend);
   if (Index const bytes = p.x.extent(1) * size_of(type);
       bytes > (copied ? max_pixel_bytes : max_vector_bytes))
     return fmt::format(
-        "{} channels of {} bytes; at most {} bytes, or 32 or {} bytes that are contiguous and "
+        "{} channels of {} bytes are summed; at most {} bytes, or 32 or {} bytes that are contiguous and "
         "aligned to 16 bytes",
         p.x.extent(1), size_of(type), max_vector_bytes, max_pixel_bytes);
   if (copied && p.w.extent(2) * p.w.extent(3) == 1)
@@ -223,8 +229,13 @@ FpropSmallCArguments small_c_window(Problem const& p, FpropSmallCShape const& sh
 
 FpropSmallCPlan fprop_small_c_plan(Problem const& problem, Device const& device) {
   FpropSmallCPlan plan;
-  plan.refusal = fprop_small_c_violation(problem, device);
-  return plan.refusal.empty() ? FpropSmallCSearch(problem, device).best() : plan;
+  if (problem.direction == ConvolutionDirection::filter || problem.direction == ConvolutionDirection::bias)
+    plan.refusal = "computes forward convolutions, and data gradients without strides";
+  else if (problem.direction == ConvolutionDirection::data)
+    plan.refusal = mirror_violation(problem);
+  Problem const forward = as_forward(problem);
+  if (plan.refusal.empty()) plan.refusal = fprop_small_c_violation(forward, device);
+  return plan.refusal.empty() ? FpropSmallCSearch(forward, device).best() : plan;
 }
 
 std::string print(FpropSmallCShape const& shape) {
@@ -242,6 +253,9 @@ std::string FpropSmallCTraits::print() const {
 program::Program fprop_small_c_program(Plan<Problem> const& plan) {
   FpropSmallCPlan const planned = fprop_small_c_plan(plan.problem, plan.device);
   FpropSmallCShape const& shape = planned.shape;
+  Problem const problem = as_forward(plan.problem);
+  bool const turns = plan.problem.direction == ConvolutionDirection::data;
+  Index const first = turns ? last_tap(plan.problem.w) * size_of(plan.problem.w.type) : 0;  // bytes
   ConvolutionForm form = form_of(plan.problem);
   ConvolutionProgram made(plan, {});
   bool const fixed = !made.is_emulated();
@@ -249,20 +263,23 @@ program::Program fprop_small_c_program(Plan<Problem> const& plan) {
   with_parts(plan, [&]<class Epilogue, class Destination>(Epilogue, Destination) {
     using Parameters = FpropSmallCParameters<Epilogue, Destination>;
     KernelTypes const host = emulated_types(DataType::f32);
-    FpropSmallCTraits const traits{
-        fixed ? shape : emulated_fprop_small_c_shape(shape.async, plan.problem.x.type), fixed,
-        plan.problem.x.type, fixed ? epilogue_text(form) : host.epilogue,
-        fixed ? destination_text(form) : host.destination};
+    FpropSmallCTraits const traits{fixed ? shape : emulated_fprop_small_c_shape(shape.async, problem.x.type),
+                                   fixed, problem.x.type, fixed ? epilogue_text(form) : host.epilogue,
+                                   fixed ? destination_text(form) : host.destination};
     std::size_t const kernel = made.add_kernel<Parameters>(
         {.headers = {"conv/small_c/fprop_small_c.h"},
          .entry = "fprop_small_c_kernel",
          .traits = traits.print(),
          .asserted = {{"ComposedTraits::threads", threads}},
          .threads = threads,
-         .shared_bytes = static_cast<unsigned>(shape.shared_bytes(size_of(plan.problem.x.type)))},
+         .shared_bytes = static_cast<unsigned>(shape.shared_bytes(size_of(problem.x.type)))},
         form);
     made.launch<Parameters>(kernel, {planned.blocks, planned.parts},
-                            made.window_writer(arguments_of(plan.problem, planned, form), form));
+                            [write = made.window_writer(arguments_of(problem, planned, form), form), first](
+                                program::Run const& run, Parameters& to) {
+                              write(run, to);
+                              to.window.filter = static_cast<std::byte const*>(to.window.filter) + first;
+                            });
   });
   return std::move(made).finish();
 }

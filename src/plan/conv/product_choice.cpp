@@ -244,12 +244,14 @@ class Search {
 
   // Windows of 16-bit types by mma.sync. On an H200, forward from 32 channels of 160x160 to 64 with stride 2
   // took 45.7 us (predicted 26), the data gradient from 32 filters of 56x56 82 us (56), and filter gradients
-  // of the suites 1.2 to 1.7 times their prediction.
+  // of the suites 1.2 to 1.7 times their prediction. Runs of 4 bytes (18 channels of 56x56) took 106 us
+  // (31), single elements (3 channels of 512x512) 750 us (276).
   double windows_factor(GemmRecipe const& product, ConvolutionForm const& form) const {
     bool const measured = size_of(form.a.type) == 2 && product.policy.multiply == Multiply::mma &&
                           wgmma_device_violation(device_.gpu).empty();
     if (measured && problem_.direction == ConvolutionDirection::filter) return 1.35;
-    return measured && form.image().windowed && form.image().access.width > 1 ? 1.5 : 1;
+    int const run = form.image().access.width * size_of(form.a.type);
+    return !measured || !form.image().windowed ? 1 : run >= 8 ? 1.5 : run == 4 ? 3.4 : 2.7;
   }
 
   bool may_run_together() const {

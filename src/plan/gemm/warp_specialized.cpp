@@ -154,20 +154,32 @@ std::vector<NamedPolicy> basic_policies(int element_bytes) {
   return list;
 }
 
+// Tiles between powers of two, named by their extents: three warpgroups fill multiprocessors that powers of
+// two leave idle, and tiles of 96, 160 or 192 columns may have none outside D.
+constexpr Tiles between_powers[] = {
+    {"128x16", 128, 16, 16, 11, 1, 1, 1},  {"128x96", 128, 96, 16, 7, 1, 1, 1},
+    {"128x160", 128, 160, 16, 5, 1, 1, 1}, {"128x192", 128, 192, 16, 4, 1, 1, 1},
+    {"192x96", 192, 96, 16, 5, 1, 1, 1},   {"192x128", 192, 128, 16, 4, 1, 1, 1},
+    {"192x160", 192, 160, 16, 4, 1, 1, 1}, {"192x192", 192, 192, 16, 4, 1, 1, 1},
+    {"256x96", 256, 96, 32, 4, 1, 1, 1},   {"256x128", 256, 128, 32, 4, 1, 1, 1}};
+
 }  // namespace
 
 std::vector<NamedPolicy> warpgroup_policies(int element_bytes, DataType sum) {
-  // Named by their tiles, measured on an H100 (docs/decisions/0040): three warpgroups fill multiprocessors
-  // that powers of two leave idle; 16 columns suffice for few rows of D; with fewer stages, the whole tile
-  // has a store buffer.
-  constexpr Tiles by_extents[] = {
-      {"192x128", 192, 128, 16, 4, 1, 1, 1},   {"192x128_pair", 192, 128, 16, 4, 1, 1, 1, false, 2},
-      {"192x96", 192, 96, 16, 5, 1, 1, 1},     {"192x32", 192, 32, 16, 7, 1, 1, 1},
-      {"192x16", 192, 16, 16, 8, 1, 1, 1},     {"64x16", 64, 16, 16, 10, 1, 1, 2},
-      {"128x16", 128, 16, 16, 11, 1, 1, 1},    {"large_stores", 128, 128, 32, 4, 2, 1, 1, true},
-      {"64x96", 64, 96, 16, 9, 1, 1, 1},       {"64x96_pair", 64, 96, 16, 8, 1, 2, 1},
-      {"64x160_pair", 64, 160, 16, 6, 1, 2, 1}};
+  // Named by their tiles, measured on an H100 (docs/decisions/0040): 16 columns suffice for few rows of D;
+  // with fewer stages, the whole tile has a store buffer.
+  constexpr Tiles by_extents[] = {{"192x128_pair", 192, 128, 16, 4, 1, 1, 1, false, 2},
+                                  {"192x32", 192, 32, 16, 7, 1, 1, 1},
+                                  {"192x16", 192, 16, 16, 8, 1, 1, 1},
+                                  {"64x16", 64, 16, 16, 10, 1, 1, 2},
+                                  {"large_stores", 128, 128, 32, 4, 2, 1, 1, true},
+                                  {"64x96", 64, 96, 16, 9, 1, 1, 1},
+                                  {"64x96_pair", 64, 96, 16, 8, 1, 2, 1},
+                                  {"64x160_pair", 64, 160, 16, 6, 1, 2, 1},
+                                  {"128x96_pair", 128, 96, 16, 5, 1, 2, 1},
+                                  {"128x160_pair", 128, 160, 16, 3, 1, 2, 1}};
   std::vector<NamedPolicy> list = basic_policies(element_bytes);
+  for (Tiles const& tiles : between_powers) list.push_back(policy_of(tiles, element_bytes));
   for (Tiles const& tiles : by_extents) list.push_back(policy_of(tiles, element_bytes));
   // 128 registers of sums for 128x256 in a warpgroup.
   if (sum == DataType::f16) list.push_back(policy_of({"256x256", 256, 256, 32, 3, 2, 1, 1}, element_bytes));
@@ -182,6 +194,7 @@ std::vector<NamedPolicy> window_policies(int element_bytes, bool one_tap) {
                             {"tower", 256, 64, 32, 5, 1, 1, 1}};
   std::vector<NamedPolicy> list = basic_policies(element_bytes);
   if (one_tap) return list;
+  for (Tiles const& tiles : between_powers) list.push_back(policy_of(tiles, element_bytes));
   for (Tiles const& tiles : more) list.push_back(policy_of(tiles, element_bytes));
   return list;
 }

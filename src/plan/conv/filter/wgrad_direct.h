@@ -2,6 +2,7 @@
 #pragma once
 #include "cosmati/conv/sliding.h"
 #include "cosmati/ops/convolution.h"
+#include "src/plan/conv/filter/wgrad_small_c.h"
 #include "src/plan/conv/program.h"
 #include "src/plan/conv/sliding.h"
 
@@ -14,8 +15,9 @@ inline bool is_wgrad_direct(ConvolutionRecipe const& recipe) {
 // Whether the kernel also computes the bias gradient, which requires that db has the accumulator type. On
 // tensor cores dy is a factor of a product, which tf32 would truncate.
 inline bool makes_bias_gradient(ConvolutionProblem const& problem, ConvolutionRecipe const& recipe) {
-  bool const can = is_wgrad_direct(recipe) || (recipe.algorithm == ConvolutionAlgorithm::wgrad_small_c &&
-                                               problem.y.type != DataType::tf32);
+  bool const can =
+      is_wgrad_direct(recipe) || (recipe.algorithm == ConvolutionAlgorithm::wgrad_small_c &&
+                                  problem.y.type != DataType::tf32 && !exchanges_images(problem));
   return can && problem.db.present() && problem.db.type == recipe.product.sum;
 }
 

@@ -11,6 +11,7 @@
 #include "src/plan/conv/filter/filter_gradient.h"
 #include "src/plan/conv/filter/wgrad_direct.h"
 #include "src/plan/conv/fprop_small_c.h"
+#include "src/plan/conv/mirrored.h"
 #include "src/plan/conv/product_choice.h"
 #include "src/plan/gemm/policies.h"
 #include "src/plan/integers.h"
@@ -22,10 +23,21 @@ using Problem = ConvolutionProblem;
 
 constexpr unsigned sum_threads = 512, lanes_of_sum = 32;  // WgradSmallCTraits
 
+Problem as_computed(Problem const& problem) {
+  return exchanges_images(problem) ? mirrored(problem) : problem;
+}
+
+// The product, whose result begins at the first tap.
+ConvolutionForm computed_form(Problem const& problem) {
+  ConvolutionForm form = forms_of(as_computed(problem)).front();
+  if (exchanges_images(problem)) form.d.base += last_tap(problem.w);
+  return form;
+}
+
+// `p`: as computed.
 std::string wgrad_small_c_violation(Problem const& p, Device const& device) {
   if (std::string sentence = problem_violation(p, device.backend); !sentence.empty()) return sentence;
   DataType const type = p.x.type;
-  if (p.direction != ConvolutionDirection::filter) return "computes filter gradients only";
   if (p.groups != 1) return fmt::format("{} groups; expected 1", p.groups);
   if (p.x.extent(1) * size_of(type) > max_vector_bytes)
     return fmt::format("{} channels of {} bytes; at most {} bytes", p.x.extent(1), size_of(type),
@@ -176,10 +188,21 @@ int column_tiles_of(WgradSmallCShape const& shape, bool fixed) {
 
 }  // namespace
 
+// Operands of an epilogue are found by the letters of the problem as it is, so there must be none.
+bool exchanges_images(Problem const& p) {
+  return p.y.extent(1) < p.x.extent(1) && p.y.extent(1) * size_of(p.y.type) <= max_vector_bytes &&
+         p.epilogue.operands.empty() && p.epilogue.stores.empty() && mirror_violation(p).empty();
+}
+
 WgradSmallCPlan wgrad_small_c_plan(Problem const& problem, Device const& device) {
   WgradSmallCPlan plan;
-  plan.refusal = wgrad_small_c_violation(problem, device);
-  return plan.refusal.empty() ? WgradSmallCSearch(problem, device).best() : plan;
+  if (problem.direction != ConvolutionDirection::filter) {
+    plan.refusal = "computes filter gradients only";
+    return plan;
+  }
+  Problem const computed = as_computed(problem);
+  plan.refusal = wgrad_small_c_violation(computed, device);
+  return plan.refusal.empty() ? WgradSmallCSearch(computed, device).best() : plan;
 }
 
 std::string WgradSmallCTraits::print() const {
@@ -189,10 +212,11 @@ std::string WgradSmallCTraits::print() const {
 }
 
 program::Program wgrad_small_c_program(Plan<Problem> const& plan) {
-  Problem const& problem = plan.problem;
-  WgradSmallCPlan const planned = wgrad_small_c_plan(problem, plan.device);
-  bool const bias = makes_bias_gradient(problem, plan.recipe);
-  ConvolutionForm const form = forms_of(problem).front();
+  Problem const problem = as_computed(plan.problem);
+  WgradSmallCPlan const planned = wgrad_small_c_plan(plan.problem, plan.device);
+  bool const bias = makes_bias_gradient(plan.problem, plan.recipe),
+             exchanges = exchanges_images(plan.problem);
+  ConvolutionForm const form = computed_form(plan.problem);
   program::Workspace workspace;
   workspace.add("partial sums", plan.recipe.product_workspace());
   ConvolutionProgram made(plan, std::move(workspace));
@@ -235,8 +259,8 @@ program::Program wgrad_small_c_program(Plan<Problem> const& plan) {
     kernel.threads = sum_threads;
     kernel.shared_bytes = sum_threads * sizeof(float);
     std::size_t const last = made.add_kernel<Parameters>(kernel, form);
-    auto const fill = [all, form, bias, x = made.image, dy = made.filter](program::Run const& run,
-                                                                          Parameters& to) {
+    auto const fill = [all, form, bias, x = exchanges ? made.filter : made.image,
+                       dy = exchanges ? made.image : made.filter](program::Run const& run, Parameters& to) {
       to.all = all;
       to.all.window.image = x.of(run);
       to.all.gradient = dy.of(run);
@@ -269,16 +293,16 @@ Offer<Problem> wgrad_small_c(Problem const& problem, Device const& device, PlanO
   }
   FpropSmallCShape const& tile = plan.shape.tile;
   offer.recipe.algorithm = ConvolutionAlgorithm::wgrad_small_c;
-  offer.recipe.product = product_recipe(forms_of(problem).front());
+  offer.recipe.product = product_recipe(computed_form(problem));
   offer.recipe.product.policy.multiply = Multiply::mma;
   offer.recipe.product.partial_bytes = offer.workspace_bytes;
   offer.recipe.product.predicted_seconds = offer.predicted_seconds = plan.seconds;
   offer.text = fmt::format(
-      "mma, {}x{} outputs by {} filters and {} rows of taps, {} channels in {}, {} warps of {} fragments, {} "
+      "{}mma, {}x{} outputs by {} filters and {} rows of taps, {} channels in {}, {} warps of {} fragments, {} "
       "bytes of shared memory, {} blocks per multiprocessor, sums of {} blocks added in a fixed order",
-      tile.down, tile.across, plan.shape.filters(), tile.rows.taps, tile.channels, tile.place, tile.warps,
-      tile.fragments, plan.shape.shared_bytes(size_of(problem.x.type), column_tiles), tile.blocks,
-      plan.blocks);
+      exchanges_images(problem) ? "x and dy exchanged, " : "", tile.down, tile.across, plan.shape.filters(),
+      tile.rows.taps, tile.channels, tile.place, tile.warps, tile.fragments,
+      plan.shape.shared_bytes(size_of(problem.x.type), column_tiles), tile.blocks, plan.blocks);
   return offer;
 }
 

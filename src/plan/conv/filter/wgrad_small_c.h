@@ -1,5 +1,5 @@
-// Filter gradients of convolutions of few channels on tensor cores. The recipe has no fields of its own: the
-// shape is a function of problem and device.
+// Filter gradients of convolutions of few channels, or without strides of few filters, on tensor cores. The
+// recipe has no fields of its own: the shape is a function of problem and device.
 #pragma once
 #include <string>
 
@@ -7,6 +7,10 @@
 #include "src/plan/conv/program.h"
 
 namespace cosmati::plan {
+
+// Whether x and dy are exchanged, because dy has few channels; the kernel then cannot sum dy for the bias
+// gradient.
+bool exchanges_images(ConvolutionProblem const& problem);
 
 struct WgradSmallCPlan {
   std::string refusal;  // not empty: why the kernel does not support the problem

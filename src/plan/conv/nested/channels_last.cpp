@@ -206,30 +206,32 @@ Offer<Problem> channels_last(Problem const& problem, Device const& device, PlanO
   if (!offer.refusal.empty()) return offer;
   PlanOptions const left =
       options_within(options.max_workspace - bytes_of(copies), options.max_error, options.batch_invariant);
-  auto const convolution = make_plan(copied_problem(problem, copies), device, left);
-  std::size_t own = convolution.workspace_bytes;
-  double seconds = 0;
-  std::string names;
-  for (Copy const& copy : copies) {
-    own = std::max(own, make_plan(copy.transform, device, of_copies(left)).workspace_bytes);
-    seconds += seconds_of(copy, device.gpu);
-    names += names.empty() ? "" : " and ";
-    names += copy.is_result               ? "the result"
-             : copy.tensor == &Problem::x ? "x"
-             : copy.tensor == &Problem::w ? "w"
-                                          : "dy";
-  }
-  offer.recipe.algorithm = ConvolutionAlgorithm::channels_last;
-  offer.recipe.own = SlicesRecipe{0, options.max_error};
-  offer.workspace_bytes = bytes_of(copies) + padded_bytes(own);
-  offer.text = fmt::format("{} copied with channels last, {} bytes in {:.1f} us", names, bytes_of(copies),
-                           seconds * 1e6);
-  for (Considered const& entry : convolution.considered)
-    if (entry.kernel == convolution.kernel) {
-      offer.predicted_seconds = seconds + entry.predicted_seconds;
-      offer.expected_error = entry.expected_error;
-      offer.text += fmt::format(", then {}: {}", convolution.kernel, entry.recipe);
+  offer.refusal = refusal_of_inner(left.max_workspace, [&] {
+    auto const convolution = make_plan(copied_problem(problem, copies), device, left);
+    std::size_t own = convolution.workspace_bytes;
+    double seconds = 0;
+    std::string names;
+    for (Copy const& copy : copies) {
+      own = std::max(own, make_plan(copy.transform, device, of_copies(left)).workspace_bytes);
+      seconds += seconds_of(copy, device.gpu);
+      names += names.empty() ? "" : " and ";
+      names += copy.is_result               ? "the result"
+               : copy.tensor == &Problem::x ? "x"
+               : copy.tensor == &Problem::w ? "w"
+                                            : "dy";
     }
+    offer.recipe.algorithm = ConvolutionAlgorithm::channels_last;
+    offer.recipe.own = SlicesRecipe{0, options.max_error};
+    offer.workspace_bytes = bytes_of(copies) + padded_bytes(own);
+    offer.text = fmt::format("{} copied with channels last, {} bytes in {:.1f} us", names, bytes_of(copies),
+                             seconds * 1e6);
+    for (Considered const& entry : convolution.considered)
+      if (entry.kernel == convolution.kernel) {
+        offer.predicted_seconds = seconds + entry.predicted_seconds;
+        offer.expected_error = entry.expected_error;
+        offer.text += fmt::format(", then {}: {}", convolution.kernel, entry.recipe);
+      }
+  });
   return offer;
 }
 

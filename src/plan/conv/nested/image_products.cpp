@@ -111,14 +111,11 @@ Offer<Problem> image_products(Problem const& problem, Device const& device, Plan
     offer.refusal = fmt::format("needs {} bytes of workspace; at most {}", own, limit);
     return offer;
   }
-  try {
+  offer.refusal = refusal_of_inner(limit - own, [&] {
     PlanOptions const left = options_within(limit - own, options.max_error);
     fill(offer, make_plan(made.problem, device, left),
          make_plan(sum_of(problem, made.problem), device, left));
-  } catch (Error const& error) {
-    if (error.code() != ErrorCode::bad_request) throw;
-    offer.refusal = error.what();
-  }
+  });
   offer.recipe.algorithm = ConvolutionAlgorithm::image_products;
   offer.recipe.own = SlicesRecipe{0, options.max_error};
   return offer;

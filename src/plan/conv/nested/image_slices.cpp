@@ -1,4 +1,4 @@
-// Divides a problem into slices of images, and advances pointers from slice to slice.
+// Divides a problem into slices of images.
 #include "src/plan/conv/nested/image_slices.h"
 
 #include <fmt/format.h>
@@ -10,6 +10,7 @@
 #include "cosmati/ops/elementwise.h"
 #include "src/plan/conv/choice.h"
 #include "src/plan/conv/nested/inner_plans.h"
+#include "src/plan/conv/nested/slices.h"
 #include "src/plan/integers.h"
 
 namespace cosmati::plan {
@@ -27,38 +28,23 @@ Index pixels_of_image(Problem const& p) {
   return std::max(windows, places(0) * places(1));
 }
 
-// The dimension of an operand that is indexed by images; -1 if there is none.
-int image_dimension(Problem const& problem, std::size_t operand) {
-  auto const& indices = problem.epilogue.expression.operands()[operand].indices;
-  auto const at = std::find(indices.begin(), indices.end(), "n");
-  return at == indices.end() ? -1 : static_cast<int>(at - indices.begin());
-}
-
-Index step_of(TensorDescription const& tensor, int dimension, Index images) {
-  return dimension < 0 ? 0 : tensor.layout.stride[dimension] * images * size_of(tensor.type);
-}
-
-// Restricts the tensor to `count` images, which may start at any multiple of `step` images.
-void cut(TensorDescription& tensor, int dimension, Index step, Index count) {
-  Index const bytes = step_of(tensor, dimension, step);
-  if (dimension < 0) return;
-  tensor.layout.shape[dimension] = count;
-  while (bytes % tensor.alignment != 0) tensor.alignment /= 2;
-}
-
 // The filter gradients of all slices, to be summed: (slice, k, c, r, s).
 TensorDescription sums_of_slices(Problem const& p, Index slices) {
   return describe(accumulator_type(p.x.type, p.y.type),
                   Shape(slices, p.w.extent(0), p.w.extent(1), p.w.extent(2), p.w.extent(3)));
 }
 
-Problem slice_of(Problem problem, Index step, Index count) {
+// The problem of `count` images, which may start at any multiple of `step` images.
+Problem slice_of(Problem problem, Index step, Index count, SliceSteps* steps = nullptr) {
+  SliceSteps own;
   problem.db = {};
-  cut(problem.x, 0, step, count);
-  cut(problem.y, 0, step, count);
+  own.x = cut(problem.x, 0, step, count);
+  own.y = cut(problem.y, 0, step, count);
   for (std::size_t i = 0; i < problem.epilogue.operands.size(); ++i)
-    cut(problem.epilogue.operands[i], image_dimension(problem, i), step, count);
-  for (TensorDescription& store : problem.epilogue.stores) cut(store, 0, step, count);
+    own.operands.push_back(
+        cut(problem.epilogue.operands[i], dimension_of_operand(problem, i, "n"), step, count));
+  for (TensorDescription& store : problem.epilogue.stores) own.stores.push_back(cut(store, 0, step, count));
+  if (steps != nullptr) *steps = std::move(own);
   if (problem.direction == ConvolutionDirection::filter) {
     TensorDescription const sums = sums_of_slices(problem, 1);
     problem.w = describe(sums.type, Shape(sums.extent(1), sums.extent(2), sums.extent(3), sums.extent(4)));
@@ -112,6 +98,7 @@ class ImageSlices final : public Kernel<Problem> {
         slice_(cosmati::prepare(plan_of_slice(plan))),
         sums_(own_bytes(plan)) {
     PlanOptions const own = within(sums_, slices_recipe(plan).max_error, plan.batch_invariant, plan.device);
+    (void)slice_of(problem_, images_, images_, &steps_);
     Index const last = last_of(problem_, images_);
     if (last != images_)
       last_ = cosmati::prepare(make_plan(slice_of(problem_, images_, last), plan.device, own));
@@ -122,11 +109,9 @@ class ImageSlices final : public Kernel<Problem> {
 
   void enqueue(Problem::Arguments const& arguments, std::byte* workspace, Stream stream) const override {
     Index const slices = slices_of(problem_, images_);
-    for (Index i = 0; i < slices; ++i) {
-      Moved slice;
-      move(slice, arguments, i * images_);
-      run(i + 1 == slices && last_ ? *last_ : slice_, slice.arguments, workspace, i, stream);
-    }
+    for (Index i = 0; i < slices; ++i)
+      run(i + 1 == slices && last_ ? *last_ : slice_, SliceArguments(arguments, steps_, i).arguments,
+          workspace, i, stream);
     if (sum_) sum_->run({.x = workspace + sums_, .y = arguments.dw}, workspace, stream);
   }
 
@@ -140,33 +125,11 @@ class ImageSlices final : public Kernel<Problem> {
     prepared.run(slice, workspace, stream);
   }
 
-  // Arguments that start at a given image, with the storage that they refer to.
-  struct Moved {
-    Problem::Arguments arguments;
-    void const* operands[max_epilogue_operands];
-    void* stores[max_epilogue_stores];
-  };
-  void move(Moved& to, Problem::Arguments const& arguments, Index first) const {
-    Index const of_x = step_of(problem_.x, 0, first), of_y = step_of(problem_.y, 0, first);
-    to.arguments = arguments;
-    to.arguments.x = moved(arguments.x, of_x);
-    to.arguments.dx = moved(arguments.dx, of_x);
-    to.arguments.y = moved(arguments.y, of_y);
-    to.arguments.dy = moved(arguments.dy, of_y);
-    auto const& epilogue = problem_.epilogue;
-    for (std::size_t i = 0; i < epilogue.operands.size(); ++i)
-      to.operands[i] =
-          moved(arguments.operands[i], step_of(epilogue.operands[i], image_dimension(problem_, i), first));
-    for (std::size_t i = 0; i < epilogue.stores.size(); ++i)
-      to.stores[i] = moved(arguments.stores[i], step_of(epilogue.stores[i], 0, first));
-    to.arguments.operands = {to.operands, epilogue.operands.size()};
-    to.arguments.stores = {to.stores, epilogue.stores.size()};
-  }
-
   Problem problem_;
   Index images_;
   Prepared<Problem> slice_;
   std::size_t sums_;  // offset of the slices' partial gradients in the workspace
+  SliceSteps steps_;
   std::optional<Prepared<Problem>> last_;
   std::optional<Prepared<ReduceProblem>> sum_;
 };

@@ -2,8 +2,10 @@
 #pragma once
 #include <cstddef>
 #include <optional>
+#include <string>
 #include <type_traits>
 
+#include "cosmati/ops/error.h"
 #include "cosmati/ops/operation.h"
 #include "src/plan/buffers.h"
 
@@ -17,6 +19,19 @@ inline PlanOptions options_within(std::size_t workspace_bytes, std::optional<dou
   options.max_error = max_error;
   options.max_workspace = workspace_bytes / buffer_alignment * buffer_alignment;
   return options;
+}
+
+// Calls make(), which plans other problems within this much of the workspace; returns why it cannot.
+template <class Make>
+std::string refusal_of_inner(std::size_t workspace_bytes, Make const& make) {
+  try {
+    make();
+    return {};
+  } catch (Error const& error) {
+    if (error.code() != ErrorCode::bad_request) throw;
+    std::string const all = error.what(), first = all.substr(0, all.find_first_of(":\n"));
+    return "within " + std::to_string(workspace_bytes) + " bytes of workspace, " + first;
+  }
 }
 
 // Null stays null.

@@ -78,6 +78,7 @@ std::vector<RecipeTerm> terms_of(GemmRecipe const& recipe) {
 std::vector<RecipeTerm> terms_of(ConvolutionRecipe const& recipe) {
   bool const multiplies = recipe.multiplies_matrices() &&
                           recipe.algorithm != ConvolutionAlgorithm::image_slices &&
+                          recipe.algorithm != ConvolutionAlgorithm::group_slices &&
                           recipe.algorithm != ConvolutionAlgorithm::channels_last &&
                           recipe.algorithm != ConvolutionAlgorithm::image_products;
   std::vector<RecipeTerm> terms;

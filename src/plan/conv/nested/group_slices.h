@@ -1,0 +1,16 @@
+// Convolutions with few groups of many channels: one group after another, each as a convolution without
+// groups by any other kernel. x, w and y of a group are parts of the tensors; nothing is copied.
+#pragma once
+#include "cosmati/ops/convolution.h"
+
+namespace cosmati::plan {
+
+Offer<ConvolutionProblem> group_slices(ConvolutionProblem const& problem, Device const& device,
+                                       PlanOptions const& options);
+
+std::unique_ptr<Kernel<ConvolutionProblem>> prepare_group_slices(Plan<ConvolutionProblem> const& plan);
+
+// The plan of one group.
+Plan<ConvolutionProblem> plan_of_group(Plan<ConvolutionProblem> const& plan);
+
+}  // namespace cosmati::plan
