@@ -150,7 +150,8 @@ TEST(DgradSmallC, ThePlannerTakesItForFewChannels) {
   layer.pad_begin[0] = layer.pad_begin[1] = 1, layer.pad_end[0] = layer.pad_end[1] = 2;
   Device device = emulated_device();
   device.backend = Backend::cuda;
-  for (Index const images : {1, 16, 1024})
+  // In f16, one image takes 7.2 us either way, four take 7.3 and by warp_specialized 7.8 (H200).
+  for (Index const images : {4, 16, 1024})
     for (DataType const type : {DataType::f32, DataType::f16}) {
       layer.n = images;
       TensorFormat const format = type == DataType::f32 ? TensorFormat::nchw : TensorFormat::nhwc;

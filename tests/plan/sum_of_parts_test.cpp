@@ -117,12 +117,20 @@ int expect_bound(GemmProblem const& problem, Gpu const& gpu) {
       GemmRecipe recipe = plan::recipe_for(MainLoop::warp_specialized, form);
       recipe.policy = named.policy;
       plan::Volume const volume = plan::volume_of(form, recipe);
+      double const least = plan::least_seconds_of_parts(recipe, form, gpu, volume, 1);
+      for (Partition const partition : {Partition::tiles, Partition::stream_k}) {
+        if (!plan::partition_violation(recipe, {partition, 1}, form).empty()) continue;
+        plan::divide(recipe, {partition, 1}, form, plan::resident_blocks(recipe, form, gpu));
+        EXPECT_LE(least, plan::predict_seconds(recipe, form, gpu, volume))
+            << named.name << ", " << name_of(partition) << ", k = " << form.k;
+      }
       for (int splits : {2, 3, 8, 20, 64}) {
         if (!plan::partition_violation(recipe, {Partition::split_k, splits}, form).empty()) continue;
         plan::divide(recipe, {Partition::split_k, splits}, form, plan::resident_blocks(recipe, form, gpu));
         double const bound = plan::least_seconds_of_parts(recipe, form, gpu, volume, splits),
                      predicted = plan::predict_seconds(recipe, form, gpu, volume);
         EXPECT_LE(bound, predicted) << named.name << ", " << splits << " splits, k = " << form.k;
+        EXPECT_LE(least, predicted) << named.name << ", " << splits << " splits, k = " << form.k;
         // Not far below, where every block multiplies for a while.
         if (splits <= 8 && 8 * splits * named.policy.cluster_k <= volume.steps) {
           EXPECT_GT(bound, 0.1 * predicted) << named.name << ", " << splits << " splits, k = " << form.k;

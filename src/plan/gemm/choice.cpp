@@ -195,7 +195,7 @@ void search_partitions(BestOffer<GemmProblem>& best, GemmRecipe const& undivided
   Volume const volume = volume_of(form, undivided);
   for (KPartition const& k_partition : k_partitions) {
     bool const split = k_partition.partition == Partition::split_k;
-    if (split && best.found() &&
+    if (split &&
         !best.takes(least_seconds_of_parts(undivided, form, search.device.gpu, volume, k_partition.splits)))
       continue;
     GemmRecipe recipe = undivided;
@@ -242,6 +242,9 @@ void search_policies(BestOffer<GemmProblem>& best, PolicySearch const& search) {
     if (search.multiply == Multiply::wgmma && !search.emulated() && search.group == nullptr &&
         !search.options.policy.block_k)
       shorten_steps(recipe.policy, search.form);
+    if (may_skip && !best.takes(least_seconds_of_parts(recipe, search.form, search.device.gpu,
+                                                       volume_of(search.form, recipe), 1)))
+      continue;
     choose_epilogue(recipe.policy, search);
     bound_registers(recipe, search, any_policy);
     std::string refusal = form_violation(recipe, search.form, search.device.gpu);

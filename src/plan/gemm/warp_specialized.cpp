@@ -11,6 +11,10 @@
 namespace cosmati::plan {
 namespace {
 
+// Tiles begin at multiples of 1024 bytes and must not be shorter: the barrier of a stage expects as many
+// bytes as its tiles have with their padding, and would wait forever.
+constexpr int min_tile_bytes = 1024;
+
 // The reason why TMA cannot copy `matrix` of `rows` by `columns` elements, contiguous along the columns or
 // along the rows; empty if it can.
 std::string tma_violation(char const* name, MatrixForm const& matrix, Index rows, Index columns,
@@ -175,9 +179,7 @@ std::vector<NamedPolicy> warpgroup_policies(int element_bytes, DataType sum) {
                                   {"large_stores", 128, 128, 32, 4, 2, 1, 1, true},
                                   {"64x96", 64, 96, 16, 9, 1, 1, 1},
                                   {"64x96_pair", 64, 96, 16, 8, 1, 2, 1},
-                                  {"64x160_pair", 64, 160, 16, 6, 1, 2, 1},
-                                  {"128x96_pair", 128, 96, 16, 5, 1, 2, 1},
-                                  {"128x160_pair", 128, 160, 16, 3, 1, 2, 1}};
+                                  {"64x160_pair", 64, 160, 16, 6, 1, 2, 1}};
   std::vector<NamedPolicy> list = basic_policies(element_bytes);
   for (Tiles const& tiles : between_powers) list.push_back(policy_of(tiles, element_bytes));
   for (Tiles const& tiles : by_extents) list.push_back(policy_of(tiles, element_bytes));
@@ -209,6 +211,9 @@ std::string warpgroup_policy_violation(GemmPolicy const& p, int element_bytes, D
     return fmt::format(
         "block_k = {}; a step of warp_specialized is 32, 64 or 128 bytes deep, here {}, {} or {}", p.block_k,
         32 / element_bytes, 64 / element_bytes, step_bytes / element_bytes);
+  if (int const bytes = p.block_n * p.block_k * element_bytes; bytes < min_tile_bytes)
+    return fmt::format("a step of {} by {} elements of B has {} bytes; warp_specialized requires {}",
+                       p.block_n, p.block_k, bytes, min_tile_bytes);
   if (p.warp_m != 16 && p.warp_m != 32)
     return fmt::format("warp_m = {}; a warp of a warpgroup has 16 or 32 rows", p.warp_m);
   if (p.thread_m * 8 != p.warp_m || p.thread_n * 4 != p.warp_n)
@@ -262,7 +267,9 @@ bool is_half_empty(GemmPolicy const& p, CanonicalGemm const& form) {
 
 void shorten_steps(GemmPolicy& policy, CanonicalGemm const& form) {
   if (size_of(form.a.type) != 2 || form.a.by_threads || form.b.by_threads) return;
-  while (policy.block_k > 16 && form.k * 2 <= policy.block_k) policy.block_k /= 2;
+  while (policy.block_k > 16 && form.k * 2 <= policy.block_k &&
+         policy.block_n * policy.block_k >= min_tile_bytes)  // 16-bit elements, and half of the step
+    policy.block_k /= 2;
 }
 
 TensorStore tensor_store_of(GemmPolicy const& p, CanonicalGemm const& form) {

@@ -314,13 +314,15 @@ double least_seconds_by_wgmma(GemmRecipe const& recipe, CanonicalGemm const& for
       volume.steps > 1 ? (p.block_m + p.block_n) * (p.block_k * size / fit.intake_of_cluster) : 0;
   double const copies = copy_clocks(recipe.a, p.block_m, size) + copy_clocks(recipe.b, p.block_n, size);
   double const clocks = volume.tiles * volume.steps * std::max({products, intake, copies});
-  double const busy = std::min<double>(gpu.multiprocessors, volume.tiles * splits * p.cluster_k);
+  double const busy = splits == 1
+                          ? gpu.multiprocessors
+                          : std::min<double>(gpu.multiprocessors, volume.tiles * splits * p.cluster_k);
   double const multiply = limited_by_power(clocks / (busy * gpu.clock_hertz), p);
   double const load = volume.operand_bytes / (fit.share_of_loads * gpu.memory_bytes_per_second);
   constexpr double rounding = 1 - 1e-9;
-  return rounding *
-             (fit.launch_seconds + std::max(multiply, load) + fit.not_overlapped * std::min(multiply, load)) +
-         fit.handed_on + splits * seconds_of_slot(recipe);
+  double const whole = rounding * (fit.launch_seconds + std::max(multiply, load) +
+                                   fit.not_overlapped * std::min(multiply, load));
+  return splits == 1 ? whole : whole + fit.handed_on + splits * seconds_of_slot(recipe);
 }
 
 }  // namespace cosmati::plan
