@@ -132,8 +132,35 @@ std::vector<Tensor> errors_of(Plan<Problem> const&, typename Problem::Arguments 
 }
 
 std::vector<Tensor> errors_of(Plan<ConvolutionProblem> const& plan,
+                              ConvolutionProblem::Arguments const& arguments);
+
+// Those of all groups, if the kernel of one has any.
+std::vector<Tensor> errors_of_groups(Plan<ConvolutionProblem> const& plan,
+                                     ConvolutionProblem::Arguments const& arguments) {
+  Plan<ConvolutionProblem> const group = plan::plan_of_group(plan);
+  plan::SliceSteps const steps = plan::steps_of_groups(plan.problem);
+  TensorDescription const& result = plan.problem.direction == ConvolutionDirection::forward ? plan.problem.y
+                                    : plan.problem.direction == ConvolutionDirection::data  ? plan.problem.x
+                                                                                            : plan.problem.w;
+  bool const of_filter = plan.problem.direction == ConvolutionDirection::filter;
+  Index const outer = of_filter ? 1 : result.extent(0),
+              inner = result.layout.size() / outer / plan.problem.groups;
+  std::vector<Tensor> errors;
+  for (Index g = 0; g < plan.problem.groups; ++g) {
+    std::vector<Tensor> const own = errors_of(group, plan::SliceArguments(arguments, steps, g).arguments);
+    if (own.empty()) return {};
+    if (errors.empty()) errors.emplace_back(DataType::f64, result.layout.shape);
+    for (Index i = 0; i < outer; ++i)
+      for (Index j = 0; j < inner; ++j)
+        errors[0].set((i * plan.problem.groups + g) * inner + j, own[0].get(i * inner + j));
+  }
+  return errors;
+}
+
+std::vector<Tensor> errors_of(Plan<ConvolutionProblem> const& plan,
                               ConvolutionProblem::Arguments const& arguments) {
   std::vector<Tensor> errors;
+  if (plan.recipe.algorithm == ConvolutionAlgorithm::group_slices) errors = errors_of_groups(plan, arguments);
   bool const on_host = plan.device.backend == Backend::cpu && plan.kernel == "winograd";
   if (plan.recipe.algorithm == ConvolutionAlgorithm::winograd || on_host)
     errors.push_back(plan::winograd_bound(plan, arguments));

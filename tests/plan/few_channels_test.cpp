@@ -260,7 +260,7 @@ TEST(FpropSmallC, RefusalsHoldTheNumbers) {
   expect(refusal(good, DataType::f16, TensorFormat::nchw), "(channels last)");
   Geometry strided = good;
   strided.stride[0] = 2;
-  expect(refusal(strided, DataType::f16, TensorFormat::nhwc, data), "strides; only without them");
+  expect(refusal(strided, DataType::f16, TensorFormat::nhwc, data), "stride 2x1; expected 1x1");
 }
 
 // The first layers of VGG-16, ResNet-50, DCGAN's discriminator and of a network for speech.

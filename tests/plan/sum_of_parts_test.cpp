@@ -124,6 +124,13 @@ int expect_bound(GemmProblem const& problem, Gpu const& gpu) {
         EXPECT_LE(least, plan::predict_seconds(recipe, form, gpu, volume))
             << named.name << ", " << name_of(partition) << ", k = " << form.k;
       }
+      for (int splits : {2, 8}) {
+        Partition const parallel = Partition::split_k_parallel;
+        if (!plan::partition_violation(recipe, {parallel, splits}, form).empty()) continue;
+        plan::divide(recipe, {parallel, splits}, form, plan::resident_blocks(recipe, form, gpu));
+        EXPECT_LE(least, plan::predict_seconds(recipe, plan::kernel_form(form, parallel), gpu))
+            << named.name << ", " << splits << " parts, k = " << form.k;
+      }
       for (int splits : {2, 3, 8, 20, 64}) {
         if (!plan::partition_violation(recipe, {Partition::split_k, splits}, form).empty()) continue;
         plan::divide(recipe, {Partition::split_k, splits}, form, plan::resident_blocks(recipe, form, gpu));

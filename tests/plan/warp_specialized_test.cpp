@@ -183,9 +183,9 @@ TEST(WarpSpecialized, ShallowStepsHaveTheSharedMemoryThatThePlanExpects) {
   }
 }
 
-// A stage's barrier expects the bytes of its tiles with their padding, so a shorter tile would never arrive:
-// 4096x16x16 with steps of 32 bytes did not end on an H200.
-TEST(WarpSpecialized, TilesOfAStepFillTheirPlaces) {
+// A stage's barrier expects the bytes of its tiles with their padding, which never arrives: tiles of 16
+// columns with steps of 32 bytes did not end on an H200.
+TEST(WarpSpecialized, TilesOfAStepAreMultiplesOf1024Bytes) {
   for (auto const& [m, n] : {std::pair<Index, Index>{4096, 16}, {16, 4096}, {100'000, 8}, {64, 1}})
     for (Index const k : {8, 16, 32, 40})
       for (auto const& named : plan::warpgroup_policies(2)) {
@@ -195,12 +195,15 @@ TEST(WarpSpecialized, TilesOfAStepFillTheirPlaces) {
         GemmPolicy const p =
             make_plan(product(DataType::f16, DataType::f16, m, n, k, "tn"), gpu_device("h200"), options)
                 .recipe.policy;
-        EXPECT_GE(p.block_n * p.block_k * 2, 1024) << named.name << ' ' << m << 'x' << n << 'x' << k;
+        EXPECT_EQ(p.block_n * p.block_k * 2 % 1024, 0) << named.name << ' ' << m << 'x' << n << 'x' << k;
       }
   GemmPolicy narrow = plan::warpgroup_policies(2).front().policy;
   narrow.block_n = narrow.warp_n = 16, narrow.thread_n = 4, narrow.block_k = 16;
-  EXPECT_EQ(plan::warpgroup_policy_violation(narrow, 2),
-            "a step of 16 by 16 elements of B has 512 bytes; warp_specialized requires 1024");
+  EXPECT_EQ(
+      plan::warpgroup_policy_violation(narrow, 2),
+      "block_n = 16, block_k = 16: a step of B has 512 bytes; warp_specialized requires a multiple of 1024");
+  narrow.block_n = 48;
+  EXPECT_NE(plan::warpgroup_policy_violation(narrow, 2).find("1536 bytes"), std::string::npos);
 }
 
 TEST(WarpSpecialized, IllegalPoliciesAreNamed) {

@@ -11,8 +11,6 @@ namespace cosmati {
 namespace {
 
 constexpr char const* kernel = "group_slices";
-constexpr ConvolutionDirection directions[] = {ConvolutionDirection::forward, ConvolutionDirection::data,
-                                               ConvolutionDirection::filter};
 
 // Three groups of 232 channels: a layer of RegNet.
 TEST(GroupSlices, AreChosenForWideGroups) {
@@ -55,6 +53,12 @@ TEST(GroupSlices, OperandsOfTheEpilogueMove) {
   forward.epilogue.operands = {describe(DataType::f32, {Index{64}}), forward.y,
                                describe(DataType::f32, {forward.y.extent(2)})};
   expect_right(forward, kernel);
+  ConvolutionProblem data =
+      problem_of(ConvolutionDirection::data, DataType::f16, DataType::f16, TensorFormat::nhwc, g);
+  data.epilogue.expression =
+      epilogue::parse("relu(acc + bias[k]) - rest[n, k, p, q]", epilogue::convolution_indices);
+  data.epilogue.operands = {describe(DataType::f32, {Index{96}}), data.x};
+  expect_right(data, kernel);
 }
 
 TEST(GroupSlices, WithTheBiasGradient) {
@@ -78,7 +82,7 @@ TEST(GroupSlices, RefusalsHoldTheNumbers) {
   EXPECT_EQ(refusal(), "there is one group");
   g.groups = 4;
   EXPECT_EQ(refusal(),
-            "4 groups of 16 and 16 channels; one group after another pays off for at most 32 groups of at "
+            "4 groups of 16 and 16 channels; running groups separately pays off for at most 32 groups of at "
             "least 32");
   g.c = g.k = 64 * 40, g.groups = 40;
   EXPECT_NE(refusal().find("40 groups of 64 and 64 channels"), std::string::npos);

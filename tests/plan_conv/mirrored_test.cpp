@@ -1,10 +1,11 @@
-// Kernels for few channels of x that compute gradients where dy has few channels, seen from the output.
+// Gradients where dy has few channels, by the kernels for few channels of x, with x and y exchanged.
 #include "src/plan/conv/mirrored.h"
 
 #include <gtest/gtest.h>
 
 #include <string>
 
+#include "cosmati/epilogue/parse.h"
 #include "tests/plan/convolution_cases.h"
 #include "tests/support/compare.h"
 
@@ -31,7 +32,7 @@ TEST(Mirrored, GradientsOfALastLayerUseKernelsForFewChannels) {
   EXPECT_EQ(make_plan(of(filter, last_layer()), described_h200()).kernel, "wgrad_small_c");
 }
 
-TEST(Mirrored, TheViewOfTheViewIsTheProblem) {
+TEST(Mirrored, ExchangedTwiceIsTheProblem) {
   Geometry g = last_layer();
   g.r = 5, g.pad_begin[0] = 3, g.pad_end[1] = 0;
   ConvolutionProblem const problem = of(filter, g), view = plan::mirrored(problem),
@@ -62,11 +63,26 @@ TEST(Mirrored, GradientsAreTheReferences) {
       SCOPED_TRACE(std::string(name_of(type)) + ", " + std::to_string(g.k) + " filters of " +
                    std::to_string(g.r) + 'x' + std::to_string(g.s));
       ConvolutionProblem dw = of(filter, g, type);
-      if (g.k <= 4) expect_right(of(data, g, type), "fprop_small_c");
+      ConvolutionProblem dx = of(data, g, type);
+      if (g.k <= 4) {
+        expect_right(dx, "fprop_small_c");
+        dx.epilogue.expression =
+            epilogue::parse("acc + bias[k] - rest[n, k, p, q]", epilogue::convolution_indices);
+        dx.epilogue.operands = {describe(DataType::f32, {g.c}), dx.x};
+        expect_right(dx, "fprop_small_c");
+      }
       expect_right(dw, "wgrad_small_c");
       dw.w.layout.stride[0] += 5;
       expect_right(dw, "wgrad_small_c");
     }
+}
+
+// Channels of dy that are copied 16 bytes at a time.
+TEST(Mirrored, DataGradientsOf16Filters) {
+  Geometry g = few_filters().front();
+  g.k = 16;
+  for (int i : {0, 1}) g.pad_begin[i] = g.pad_end[i] = 1;
+  expect_right(of(data, g), "fprop_small_c");
 }
 
 // The bias gradient is a sum over dy, which the kernel then reads in windows.
@@ -80,13 +96,16 @@ TEST(Mirrored, TheBiasGradientIsApart) {
 TEST(Mirrored, NotWithStridesOrMorePaddingThanTheFilterReaches) {
   Geometry g = few_filters().front();
   g.stride[0] = 2;
-  EXPECT_NE(refusal_of(of(data, g), "fprop_small_c").find("strides"), std::string::npos);
+  EXPECT_NE(refusal_of(of(data, g), "fprop_small_c").find("stride 2x1; expected 1x1"), std::string::npos);
   EXPECT_NE(refusal_of(of(filter, g), "wgrad_small_c").find("16 channels of 2 bytes"), std::string::npos);
   g.stride[0] = 1, g.pad_begin[0] = 3;
-  EXPECT_NE(refusal_of(of(data, g), "fprop_small_c").find("padding beyond the 2 elements"),
+  EXPECT_NE(refusal_of(of(data, g), "fprop_small_c").find("padding of 3; at most 2"), std::string::npos);
+  g = few_filters().front();
+  g.c = 12;
+  EXPECT_NE(refusal_of(of(filter, g), "wgrad_small_c").find("x: the channels of f16 (2, 12, 13, 11)"),
             std::string::npos);
   EXPECT_EQ(refusal_of(of(filter, few_filters().front()), "fprop_small_c"),
-            "computes forward convolutions, and data gradients without strides");
+            "computes forward convolutions, and data gradients with stride 1");
   EXPECT_EQ(refusal_of(of(forward, few_filters().front()), "wgrad_small_c"),
             "computes filter gradients only");
 }

@@ -34,13 +34,15 @@ bool is_copied(Problem const& p, Backend backend) {
   return whole;
 }
 
-// The convolution that the kernel computes: for a data gradient, that of dy by the filter turned around.
+// The forward convolution that the kernel computes: for a data gradient, that of dy.
 Problem as_forward(Problem const& problem) {
   return problem.direction == ConvolutionDirection::data ? mirrored(problem) : problem;
 }
 
-// `p`: as forward.
+// `p` is a forward convolution, perhaps made of a data gradient.
 std::string fprop_small_c_violation(Problem const& p, Device const& device) {
+  bool const of_gradient = p.direction == ConvolutionDirection::data;
+  char const *const x = of_gradient ? "dy" : "x", *const y = of_gradient ? "dx" : "y";
   if (std::string sentence = problem_violation(p, device.backend); !sentence.empty()) return sentence;
   DataType const type = p.x.type;
   if (p.groups != 1) return fmt::format("{} groups; tensor cores sum over all channels of x", p.groups);
@@ -70,14 +72,14 @@ std::string fprop_small_c_violation(Problem const& p, Device const& device) {
   for (TensorDescription const* tensor : {&p.x, &p.w, &p.y})
     if (tensor->layout.size() == 0) return fmt::format("{} has no elements", to_string(*tensor));
   if (p.y.extent(1) > 1 && p.y.layout.stride[1] != 1)
-    return fmt::format("y: its channels are {} elements apart; expected 1 (channels last)",
+    return fmt::format("{}: its channels are {} elements apart; expected 1 (channels last)", y,
                        p.y.layout.stride[1]);
   for (int d : {1, 2, 3})
     if (p.x.layout.stride[d] < 0 || p.x.layout.stride[d] * p.x.extent(d) > max_int / 4)
       return fmt::format(
-          "x: a step along dimension {} is {} elements; offsets within an image must fit in "
+          "{}: a step along dimension {} is {} elements; offsets within an image must fit in "
           "31 bits",
-          d, p.x.layout.stride[d]);
+          x, d, p.x.layout.stride[d]);
   if (p.y.extent(0) * p.y.extent(2) * p.y.extent(3) > max_int) return "too many pixels: split the batch";
   return {};
 }
@@ -230,7 +232,7 @@ FpropSmallCArguments small_c_window(Problem const& p, FpropSmallCShape const& sh
 FpropSmallCPlan fprop_small_c_plan(Problem const& problem, Device const& device) {
   FpropSmallCPlan plan;
   if (problem.direction == ConvolutionDirection::filter || problem.direction == ConvolutionDirection::bias)
-    plan.refusal = "computes forward convolutions, and data gradients without strides";
+    plan.refusal = "computes forward convolutions, and data gradients with stride 1";
   else if (problem.direction == ConvolutionDirection::data)
     plan.refusal = mirror_violation(problem);
   Problem const forward = as_forward(problem);
@@ -255,7 +257,7 @@ program::Program fprop_small_c_program(Plan<Problem> const& plan) {
   FpropSmallCShape const& shape = planned.shape;
   Problem const problem = as_forward(plan.problem);
   bool const turns = plan.problem.direction == ConvolutionDirection::data;
-  Index const first = turns ? last_tap(plan.problem.w) * size_of(plan.problem.w.type) : 0;  // bytes
+  Index const first = turns ? offset_of_last_tap(plan.problem.w) * size_of(plan.problem.w.type) : 0;  // bytes
   ConvolutionForm form = form_of(plan.problem);
   ConvolutionProgram made(plan, {});
   bool const fixed = !made.is_emulated();

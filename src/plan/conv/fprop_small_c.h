@@ -1,5 +1,5 @@
-// Forward convolutions of images with few channels on tensor cores, and data gradients without strides if dy
-// has few channels. The recipe has no fields of its own: the shape is a function of problem and device.
+// Forward convolutions with few input channels, and data gradients of dy with few channels at stride 1, on
+// tensor cores. The recipe has no fields of its own: the shape is a function of problem and device.
 #pragma once
 #include "cosmati/conv/small_c/fprop_small_c_arguments.h"
 #include "src/plan/conv/program.h"

@@ -1,8 +1,9 @@
-// The view of a convolution from its output.
+// Exchanges the input and the output of a convolution.
 #include "src/plan/conv/mirrored.h"
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 namespace cosmati::plan {
@@ -10,10 +11,10 @@ namespace cosmati::plan {
 std::string mirror_violation(ConvolutionProblem const& p) {
   if (p.groups != 1) return fmt::format("{} groups; expected 1", p.groups);
   for (int i : {0, 1}) {
-    if (p.stride[i] != 1) return "strides; only without them is it a convolution by the filter turned around";
+    if (p.stride[i] != 1) return fmt::format("stride {}x{}; expected 1x1", p.stride[0], p.stride[1]);
     Index const reach = (p.w.extent(2 + i) - 1) * p.dilation[i];
-    if (p.pad_begin[i] > reach || p.pad_end[i] > reach)
-      return fmt::format("padding beyond the {} elements that a filter reaches", reach);
+    if (Index const pad = std::max(p.pad_begin[i], p.pad_end[i]); pad > reach)
+      return fmt::format("padding of {}; at most {}, which the filter reaches", pad, reach);
   }
   return {};
 }
@@ -33,7 +34,7 @@ ConvolutionProblem mirrored(ConvolutionProblem p) {
   return p;
 }
 
-Index last_tap(TensorDescription const& filter) {
+Index offset_of_last_tap(TensorDescription const& filter) {
   return (filter.extent(2) - 1) * filter.layout.stride[2] + (filter.extent(3) - 1) * filter.layout.stride[3];
 }
 

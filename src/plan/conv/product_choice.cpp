@@ -251,7 +251,8 @@ class Search {
                           wgmma_device_violation(device_.gpu).empty();
     if (measured && problem_.direction == ConvolutionDirection::filter) return 1.35;
     int const run = form.image().access.width * size_of(form.a.type);
-    return !measured || !form.image().windowed ? 1 : run >= 8 ? 1.5 : run == 4 ? 3.4 : 2.7;
+    if (!measured || !form.image().windowed) return 1;
+    return run >= 8 ? 1.5 : run == 4 ? 3.4 : 2.7;
   }
 
   bool may_run_together() const {

@@ -34,8 +34,8 @@ double predict_seconds(GemmRecipe const& recipe, CanonicalGemm const& common, Gp
                        Volume const& volume);
 
 // A bound below predict_seconds() for `splits` parts by split-K: reading the operands once, multiplying at
-// the full rate where the main loop is warp_specialized, and adding the parts. For splits = 1, of
-// warp_specialized only: below those of all divisions. 0 for main loops without such a bound.
+// the full rate where the main loop is warp_specialized, and adding the parts. With splits = 1
+// (warp_specialized only), a bound for every partition. 0 for main loops without such a bound.
 double least_seconds_of_parts(GemmRecipe const& recipe, CanonicalGemm const& problem, Gpu const& gpu,
                               Volume const& volume, int splits);
 

@@ -11,9 +11,9 @@
 namespace cosmati::plan {
 namespace {
 
-// Tiles begin at multiples of 1024 bytes and must not be shorter: the barrier of a stage expects as many
-// bytes as its tiles have with their padding, and would wait forever.
-constexpr int min_tile_bytes = 1024;
+// Tiles begin at multiples of 1024 bytes and must end at one: the barrier of a stage expects the bytes of its
+// tiles with their padding, and would wait forever for those that TMA does not write.
+constexpr int tile_bytes_unit = 1024;
 
 // The reason why TMA cannot copy `matrix` of `rows` by `columns` elements, contiguous along the columns or
 // along the rows; empty if it can.
@@ -158,9 +158,10 @@ std::vector<NamedPolicy> basic_policies(int element_bytes) {
   return list;
 }
 
-// Tiles between powers of two, named by their extents: three warpgroups fill multiprocessors that powers of
-// two leave idle, and tiles of 96, 160 or 192 columns may have none outside D.
-constexpr Tiles between_powers[] = {
+// Tiles named by their extents: 96, 160 or 192 columns may leave none outside D, three warpgroups fill
+// multiprocessors that powers of two leave idle, 16 columns suffice for few filters, and 256 rows read the
+// filters less often.
+constexpr Tiles of_any_extents[] = {
     {"128x16", 128, 16, 16, 11, 1, 1, 1},  {"128x96", 128, 96, 16, 7, 1, 1, 1},
     {"128x160", 128, 160, 16, 5, 1, 1, 1}, {"128x192", 128, 192, 16, 4, 1, 1, 1},
     {"192x96", 192, 96, 16, 5, 1, 1, 1},   {"192x128", 192, 128, 16, 4, 1, 1, 1},
@@ -181,7 +182,7 @@ std::vector<NamedPolicy> warpgroup_policies(int element_bytes, DataType sum) {
                                   {"64x96_pair", 64, 96, 16, 8, 1, 2, 1},
                                   {"64x160_pair", 64, 160, 16, 6, 1, 2, 1}};
   std::vector<NamedPolicy> list = basic_policies(element_bytes);
-  for (Tiles const& tiles : between_powers) list.push_back(policy_of(tiles, element_bytes));
+  for (Tiles const& tiles : of_any_extents) list.push_back(policy_of(tiles, element_bytes));
   for (Tiles const& tiles : by_extents) list.push_back(policy_of(tiles, element_bytes));
   // 128 registers of sums for 128x256 in a warpgroup.
   if (sum == DataType::f16) list.push_back(policy_of({"256x256", 256, 256, 32, 3, 2, 1, 1}, element_bytes));
@@ -196,7 +197,7 @@ std::vector<NamedPolicy> window_policies(int element_bytes, bool one_tap) {
                             {"tower", 256, 64, 32, 5, 1, 1, 1}};
   std::vector<NamedPolicy> list = basic_policies(element_bytes);
   if (one_tap) return list;
-  for (Tiles const& tiles : between_powers) list.push_back(policy_of(tiles, element_bytes));
+  for (Tiles const& tiles : of_any_extents) list.push_back(policy_of(tiles, element_bytes));
   for (Tiles const& tiles : more) list.push_back(policy_of(tiles, element_bytes));
   return list;
 }
@@ -211,9 +212,10 @@ std::string warpgroup_policy_violation(GemmPolicy const& p, int element_bytes, D
     return fmt::format(
         "block_k = {}; a step of warp_specialized is 32, 64 or 128 bytes deep, here {}, {} or {}", p.block_k,
         32 / element_bytes, 64 / element_bytes, step_bytes / element_bytes);
-  if (int const bytes = p.block_n * p.block_k * element_bytes; bytes < min_tile_bytes)
-    return fmt::format("a step of {} by {} elements of B has {} bytes; warp_specialized requires {}",
-                       p.block_n, p.block_k, bytes, min_tile_bytes);
+  if (int const bytes = p.block_n * p.block_k * element_bytes; bytes % tile_bytes_unit != 0)
+    return fmt::format(
+        "block_n = {}, block_k = {}: a step of B has {} bytes; warp_specialized requires a multiple of {}",
+        p.block_n, p.block_k, bytes, tile_bytes_unit);
   if (p.warp_m != 16 && p.warp_m != 32)
     return fmt::format("warp_m = {}; a warp of a warpgroup has 16 or 32 rows", p.warp_m);
   if (p.thread_m * 8 != p.warp_m || p.thread_n * 4 != p.warp_n)
@@ -268,7 +270,7 @@ bool is_half_empty(GemmPolicy const& p, CanonicalGemm const& form) {
 void shorten_steps(GemmPolicy& policy, CanonicalGemm const& form) {
   if (size_of(form.a.type) != 2 || form.a.by_threads || form.b.by_threads) return;
   while (policy.block_k > 16 && form.k * 2 <= policy.block_k &&
-         policy.block_n * policy.block_k >= min_tile_bytes)  // 16-bit elements, and half of the step
+         policy.block_n * policy.block_k % tile_bytes_unit == 0)  // bytes of half a step
     policy.block_k /= 2;
 }
 

@@ -66,7 +66,7 @@ struct Volume;
 // The predicted time in seconds (warp_specialized_time.cpp).
 double predict_warp_specialized(GemmRecipe const& recipe, CanonicalGemm const& form, Gpu const& gpu,
                                 Volume const& volume);
-// A bound below it for `splits` parts by split-K, or for 1 below those of all divisions.
+// A lower bound of it for `splits` parts by split-K; with splits = 1, for every partition.
 double least_seconds_by_wgmma(GemmRecipe const& recipe, CanonicalGemm const& form, Gpu const& gpu,
                               Volume const& volume, int splits);
 

@@ -88,7 +88,7 @@ double seconds_of_slot(GemmRecipe const& recipe) {
 }
 
 // Small tiles load their operands more often, from L2 and for each wgmma from shared memory, and draw more
-// power. `share`: of the tensor cores' rate that is used, on which the power depends.
+// power. `share`: the share of the tensor cores' rate that is used, on which the power depends.
 double limited_by_power(double seconds, GemmPolicy const& p, double share = 1) {
   double const loads = 128.0 / p.block_m + 128.0 / p.block_n, reads = 128.0 / p.warp_n;
   double const slower = fit.power + fit.power_of_loads * (loads - 1.5) + fit.power_of_reads * (reads - 0.5);
@@ -172,11 +172,11 @@ class Prediction {
         rounds_ * steps_ * clocks / gpu_.clock_hertz + pieces * fit.tile_seconds / p_.blocks;
     if (volume_.longest <= volume_.steps) return limited_by_power(seconds, p_, share_of_products(clocks));
     double const deepest = std::ceil(volume_.longest / p_.cluster_k) * clocks / gpu_.clock_hertz;
-    return limited_by_power(std::max(seconds, deepest), p_);  // the deepest tile of a group
+    // The deepest tile of a group, or phase.
+    return limited_by_power(std::max(seconds, deepest), p_, share_of_products(clocks));
   }
   // The share of the tensor cores' rate that is used by products of elements of D. 1 for matrices, for which
-  // the power limit was fitted without it; with it, 268 measured convolutions (docs/decisions/0016) deviate
-  // by a factor of 1.27 (standard deviation) from their predictions instead of 1.39.
+  // the power limit was fitted without it (docs/decisions/0045).
   double share_of_products(double clocks) const {
     if (!volume_.of_windows) return 1;
     auto const exists = [](Index extent, int block) {

@@ -30,12 +30,12 @@ Problem as_computed(Problem const& problem) {
 // The product, whose result begins at the first tap.
 ConvolutionForm computed_form(Problem const& problem) {
   ConvolutionForm form = forms_of(as_computed(problem)).front();
-  if (exchanges_images(problem)) form.d.base += last_tap(problem.w);
+  if (exchanges_images(problem)) form.d.base += offset_of_last_tap(problem.w);
   return form;
 }
 
-// `p`: as computed.
-std::string wgrad_small_c_violation(Problem const& p, Device const& device) {
+// `p` is the problem as the kernel computes it; `dy`, the name of its y.
+std::string wgrad_small_c_violation(Problem const& p, char const* dy, Device const& device) {
   if (std::string sentence = problem_violation(p, device.backend); !sentence.empty()) return sentence;
   DataType const type = p.x.type;
   if (p.groups != 1) return fmt::format("{} groups; expected 1", p.groups);
@@ -53,12 +53,12 @@ std::string wgrad_small_c_violation(Problem const& p, Device const& device) {
   for (TensorDescription const* tensor : {&p.x, &p.w, &p.y})
     if (tensor->layout.size() == 0) return fmt::format("{} has no elements", to_string(*tensor));
   if (p.y.layout.stride[1] != 1 && p.y.extent(1) > 1)
-    return fmt::format("dy: its channels are {} elements apart; expected 1 (channels last)",
+    return fmt::format("{}: its channels are {} elements apart; expected 1 (channels last)", dy,
                        p.y.layout.stride[1]);
   int const of_unit = max_vector_bytes / size_of(type);
   bool whole = p.y.extent(1) % of_unit == 0 && p.y.alignment % max_vector_bytes == 0;
   for (int d : {0, 2, 3}) whole = whole && (p.y.extent(d) == 1 || p.y.layout.stride[d] % of_unit == 0);
-  if (!whole) return fmt::format("dy: the channels of {} are not in units of 16 bytes", to_string(p.y));
+  if (!whole) return fmt::format("{}: the channels of {} are not in units of 16 bytes", dy, to_string(p.y));
   for (TensorDescription const* tensor : {&p.x, &p.y})
     for (int d : {1, 2, 3})
       if (tensor->layout.stride[d] < 0 || tensor->layout.stride[d] * tensor->extent(d) > max_int / 4)
@@ -67,7 +67,8 @@ std::string wgrad_small_c_violation(Problem const& p, Device const& device) {
             to_string(*tensor));
   constexpr Index rows_beyond = 1024;  // of tiles that end after dy
   if (p.y.layout.stride[2] * (p.y.extent(2) + rows_beyond) > max_int)
-    return fmt::format("dy: rows {} elements apart; their offsets must fit in 31 bits", p.y.layout.stride[2]);
+    return fmt::format("{}: rows {} elements apart; their offsets must fit in 31 bits", dy,
+                       p.y.layout.stride[2]);
   if (p.w.layout.size() > max_int / 64 || p.y.extent(0) * p.y.extent(2) * p.y.extent(3) > max_int)
     return "too many elements of dw, or pixels of dy";
   return {};
@@ -188,10 +189,9 @@ int column_tiles_of(WgradSmallCShape const& shape, bool fixed) {
 
 }  // namespace
 
-// Operands of an epilogue are found by the letters of the problem as it is, so there must be none.
 bool exchanges_images(Problem const& p) {
   return p.y.extent(1) < p.x.extent(1) && p.y.extent(1) * size_of(p.y.type) <= max_vector_bytes &&
-         p.epilogue.operands.empty() && p.epilogue.stores.empty() && mirror_violation(p).empty();
+         mirror_violation(p).empty();
 }
 
 WgradSmallCPlan wgrad_small_c_plan(Problem const& problem, Device const& device) {
@@ -201,7 +201,7 @@ WgradSmallCPlan wgrad_small_c_plan(Problem const& problem, Device const& device)
     return plan;
   }
   Problem const computed = as_computed(problem);
-  plan.refusal = wgrad_small_c_violation(computed, device);
+  plan.refusal = wgrad_small_c_violation(computed, exchanges_images(problem) ? "x" : "dy", device);
   return plan.refusal.empty() ? WgradSmallCSearch(computed, device).best() : plan;
 }
 

@@ -1,5 +1,5 @@
-// Filter gradients of convolutions of few channels, or without strides of few filters, on tensor cores. The
-// recipe has no fields of its own: the shape is a function of problem and device.
+// Filter gradients with few input channels or, at stride 1, few filters, on tensor cores. The recipe has no
+// fields of its own: the shape is a function of problem and device.
 #pragma once
 #include <string>
 

@@ -15,16 +15,17 @@ namespace {
 
 using Problem = ConvolutionProblem;
 
-// Narrower groups have kernels that compute several of them at a time; each group is a launch.
+// Narrower groups have kernels that compute several of them at a time; each group is a launch or more.
 constexpr Index min_channels = 32, max_groups = 32;
 
-struct OfGroup {
-  Problem problem;  // of one group
+// The first group, and the bytes from one group to the next.
+struct GroupProblem {
+  Problem problem;
   SliceSteps steps;
 };
 
-OfGroup of_group(Problem const& whole) {
-  OfGroup made{whole, {}};
+GroupProblem group_of(Problem const& whole) {
+  GroupProblem made{whole, {}};
   Problem& p = made.problem;
   Index const channels = whole.x.extent(1) / whole.groups, filters = whole.y.extent(1) / whole.groups;
   p.groups = 1;
@@ -32,14 +33,13 @@ OfGroup of_group(Problem const& whole) {
   made.steps.x = cut(p.x, 1, channels, channels);
   made.steps.w = cut(p.w, 0, filters, filters);
   made.steps.y = cut(p.y, 1, filters, filters);
-  bool const of_data = whole.direction == ConvolutionDirection::data;
-  Index const results = of_data ? channels : filters;
+  // In an epilogue, k is the channel of the result: of y, or of dx. Filter gradients have none.
+  Index const results = whole.direction == ConvolutionDirection::data ? channels : filters;
   for (std::size_t i = 0; i < p.epilogue.operands.size(); ++i)
     made.steps.operands.push_back(
-        cut(p.epilogue.operands[i], dimension_of_operand(whole, i, of_data ? "c" : "k"), results, results));
-  int const dimension = whole.direction == ConvolutionDirection::filter ? 0 : 1;
+        cut(p.epilogue.operands[i], dimension_of_operand(whole, i, "k"), results, results));
   for (TensorDescription& store : p.epilogue.stores)
-    made.steps.stores.push_back(cut(store, dimension, results, results));
+    made.steps.stores.push_back(cut(store, 1, results, results));
   return made;
 }
 
@@ -50,7 +50,7 @@ std::string groups_violation(Problem const& problem, Device const& device, PlanO
   Index const channels = problem.x.extent(1) / problem.groups, filters = problem.y.extent(1) / problem.groups;
   if (std::min(channels, filters) < min_channels || problem.groups > max_groups)
     return fmt::format(
-        "{} groups of {} and {} channels; one group after another pays off for at most {} groups of at "
+        "{} groups of {} and {} channels; running groups separately pays off for at most {} groups of at "
         "least {}",
         problem.groups, channels, filters, max_groups, min_channels);
   return {};
@@ -60,7 +60,7 @@ class GroupSlices final : public Kernel<Problem> {
  public:
   explicit GroupSlices(Plan<Problem> const& plan)
       : group_(cosmati::prepare(plan_of_group(plan))),
-        steps_(of_group(plan.problem).steps),
+        steps_(steps_of_groups(plan.problem)),
         groups_(plan.problem.groups) {}
 
   void enqueue(Problem::Arguments const& arguments, std::byte* workspace, Stream stream) const override {
@@ -76,8 +76,10 @@ class GroupSlices final : public Kernel<Problem> {
 
 }  // namespace
 
+SliceSteps steps_of_groups(Problem const& problem) { return group_of(problem).steps; }
+
 Plan<Problem> plan_of_group(Plan<Problem> const& plan) {
-  return make_plan(of_group(plan.problem).problem, plan.device,
+  return make_plan(group_of(plan.problem).problem, plan.device,
                    options_within(plan.workspace_bytes - plan.recipe.bias_bytes,
                                   std::get<SlicesRecipe>(plan.recipe.own).max_error));
 }
@@ -90,9 +92,10 @@ Offer<Problem> group_slices(Problem const& problem, Device const& device, PlanOp
   Offer<Problem> offer;
   offer.refusal = groups_violation(problem, device, options);
   if (!offer.refusal.empty()) return offer;
+  Problem const one = group_of(problem).problem;
+  validate(one);
   offer.refusal = refusal_of_inner(options.max_workspace, [&] {
-    auto const group = make_plan(of_group(problem).problem, device,
-                                 options_within(options.max_workspace, options.max_error));
+    auto const group = make_plan(one, device, options_within(options.max_workspace, options.max_error));
     offer.workspace_bytes = padded_bytes(group.workspace_bytes);
     for (Considered const& entry : group.considered)
       if (entry.kernel == group.kernel) {

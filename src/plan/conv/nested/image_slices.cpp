@@ -34,8 +34,13 @@ TensorDescription sums_of_slices(Problem const& p, Index slices) {
                   Shape(slices, p.w.extent(0), p.w.extent(1), p.w.extent(2), p.w.extent(3)));
 }
 
+struct SliceProblem {
+  Problem problem;
+  SliceSteps steps;
+};
+
 // The problem of `count` images, which may start at any multiple of `step` images.
-Problem slice_of(Problem problem, Index step, Index count, SliceSteps* steps = nullptr) {
+SliceProblem slice_and_steps(Problem problem, Index step, Index count) {
   SliceSteps own;
   problem.db = {};
   own.x = cut(problem.x, 0, step, count);
@@ -44,13 +49,16 @@ Problem slice_of(Problem problem, Index step, Index count, SliceSteps* steps = n
     own.operands.push_back(
         cut(problem.epilogue.operands[i], dimension_of_operand(problem, i, "n"), step, count));
   for (TensorDescription& store : problem.epilogue.stores) own.stores.push_back(cut(store, 0, step, count));
-  if (steps != nullptr) *steps = std::move(own);
   if (problem.direction == ConvolutionDirection::filter) {
     TensorDescription const sums = sums_of_slices(problem, 1);
     problem.w = describe(sums.type, Shape(sums.extent(1), sums.extent(2), sums.extent(3), sums.extent(4)));
     problem.w.alignment = size_of(sums.type);
   }
-  return problem;
+  return {std::move(problem), std::move(own)};
+}
+
+Problem slice_of(Problem const& problem, Index step, Index count) {
+  return slice_and_steps(problem, step, count).problem;
 }
 
 ReduceProblem sum_of_slices(Problem const& problem, Index slices) {
@@ -98,7 +106,7 @@ class ImageSlices final : public Kernel<Problem> {
         slice_(cosmati::prepare(plan_of_slice(plan))),
         sums_(own_bytes(plan)) {
     PlanOptions const own = within(sums_, slices_recipe(plan).max_error, plan.batch_invariant, plan.device);
-    (void)slice_of(problem_, images_, images_, &steps_);
+    steps_ = slice_and_steps(problem_, images_, images_).steps;
     Index const last = last_of(problem_, images_);
     if (last != images_)
       last_ = cosmati::prepare(make_plan(slice_of(problem_, images_, last), plan.device, own));

@@ -1,6 +1,7 @@
 // Common parts of the convolutions that run plans of other problems, within their own workspace.
 #pragma once
 #include <cstddef>
+#include <limits>
 #include <optional>
 #include <string>
 #include <type_traits>
@@ -29,8 +30,9 @@ std::string refusal_of_inner(std::size_t workspace_bytes, Make const& make) {
     return {};
   } catch (Error const& error) {
     if (error.code() != ErrorCode::bad_request) throw;
-    std::string const all = error.what(), first = all.substr(0, all.find_first_of(":\n"));
-    return "within " + std::to_string(workspace_bytes) + " bytes of workspace, " + first;
+    std::string const all = error.what(), first = all.substr(0, all.find(":\n"));
+    bool const limited = workspace_bytes < std::numeric_limits<std::size_t>::max() / buffer_alignment;
+    return limited ? "within " + std::to_string(workspace_bytes) + " bytes of workspace, " + first : first;
   }
 }
 

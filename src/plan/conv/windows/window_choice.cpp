@@ -25,6 +25,12 @@ namespace {
 
 using Problem = ConvolutionProblem;
 
+// The share of a tile's columns that is outside the result.
+double share_outside(GemmPolicy const& p, CanonicalGemm const& form) {
+  auto const columns = to_double(ceiling_divide(form.n, p.block_n) * p.block_n);
+  return 1 - to_double(form.n) / columns;
+}
+
 // Bytes per second for results that are stored along m, in addition to the product's model. Measured: 0.5e12
 // to 1.4e12.
 constexpr double bytes_along_m = 0.7e12;
@@ -192,7 +198,9 @@ class WindowSearch {
 
   double seconds_of_launch(GemmRecipe const& recipe, CanonicalGemm const& form, Volume const& volume) const {
     GemmPolicy const& p = recipe.policy;
-    double const product = predict_seconds(recipe, form, device_.gpu, volume);
+    // With a single step, no operand takes longer to load for columns that are outside the result.
+    double const product = predict_seconds(recipe, form, device_.gpu, volume) *
+                           (volume.steps <= 1 ? 1 + share_outside(p, form) : 1);
     double const results = windows_.along_m ? volume.result_bytes / bytes_along_m : 0;
     // Turns gain nothing here: on an H100, three first layers by tall_turns took the time of tall, 1.14
     // to 1.19 times that of tower (docs/decisions/0040).
@@ -205,13 +213,13 @@ class WindowSearch {
 
   // The time that TMA needs for the rows that it unrolls. Measured on an H200, in clocks of a multiprocessor
   // per row of 128 bytes: 4.7; 5.8 if windows overlap in memory; 9 if they also begin within sectors. Of 64
-  // bytes: 2.3 to 3.1; of 32 bytes: 1.6, with those of the filter.
+  // bytes: 2.3 to 3.1; of 32 bytes: 1.6 for each row of windows and filter, hence 2.3 without those of the
+  // filter.
   double tma_seconds(GemmPolicy const& p, Volume const& volume) const {
     Index const step = packing_.place * problem_.stride[1] * size_of(problem_.x.type);
     double const whole = packing_.rows == 0 ? clocks_of_row : step % 32 == 0 ? 5.8 : 9;
-    double const clocks = packing_.rows > 0 || windows_.row_bytes > 64 ? whole
-                          : windows_.row_bytes == 64                   ? 2.7
-                                                                       : 2.3;
+    double clocks = whole;
+    if (packing_.rows == 0 && windows_.row_bytes <= 64) clocks = windows_.row_bytes == 64 ? 2.7 : 2.3;
     double const rows = volume.tiles * volume.steps * (windows_.image_is_a ? p.block_m : p.block_n);
     return unrolling_seconds(rows, clocks, device_.gpu);
   }
