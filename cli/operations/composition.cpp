@@ -138,7 +138,8 @@ std::vector<Tensor> errors_of(Plan<ConvolutionProblem> const& plan,
 std::vector<Tensor> errors_of_groups(Plan<ConvolutionProblem> const& plan,
                                      ConvolutionProblem::Arguments const& arguments) {
   Plan<ConvolutionProblem> const group = plan::plan_of_group(plan);
-  plan::SliceSteps const steps = plan::steps_of_groups(plan.problem);
+  plan::SliceSteps steps = plan::steps_of_groups(plan.problem);
+  steps.operands.clear(), steps.stores.clear();  // bounds are those of the sums, and the arguments have none
   TensorDescription const& result = plan.problem.direction == ConvolutionDirection::forward ? plan.problem.y
                                     : plan.problem.direction == ConvolutionDirection::data  ? plan.problem.x
                                                                                             : plan.problem.w;
