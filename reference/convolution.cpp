@@ -105,8 +105,8 @@ void data_gradient(ConvolutionProblem const& problem, ConvolutionProblem::Argume
   });
 }
 
-// Whether a filter gradient may be computed as that of the convolution of dy by the filter turned around,
-// whose padding is zeros around dy.
+// Whether a filter gradient may be computed as that of a convolution from dy to x, whose padding is
+// zeros around dy.
 bool may_exchange_images(ConvolutionProblem const& p) {
   return p.groups == 1 && p.stride[0] == 1 && p.stride[1] == 1 && p.y.extent(1) < p.x.extent(1) &&
          p.y.extent(1) <= 8;

@@ -185,14 +185,13 @@ std::vector<KPartition> partitions_to_try(GemmRecipe const& recipe, PolicySearch
                                       search.main_loop == MainLoop::warp_specialized});
 }
 
-// Divides the work of a policy in the ways that are worth trying.
-void search_partitions(BestOffer<GemmProblem>& best, GemmRecipe const& undivided,
+// Divides the work of a policy, whose volume is given, in the ways that are worth trying.
+void search_partitions(BestOffer<GemmProblem>& best, GemmRecipe const& undivided, Volume const& volume,
                        PolicySearch const& search) {
   CanonicalGemm const& form = search.form;
   std::vector<KPartition> const k_partitions = partitions_to_try(undivided, search);
   if (k_partitions.empty()) best.refuse(no_partition(search.options.policy.partition));
   std::size_t const widening = search.widening_bytes();
-  Volume const volume = volume_of(form, undivided);
   for (KPartition const& k_partition : k_partitions) {
     bool const split = k_partition.partition == Partition::split_k;
     if (split &&
@@ -242,8 +241,8 @@ void search_policies(BestOffer<GemmProblem>& best, PolicySearch const& search) {
     if (search.multiply == Multiply::wgmma && !search.emulated() && search.group == nullptr &&
         !search.options.policy.block_k)
       shorten_steps(recipe.policy, search.form);
-    if (may_skip && !best.takes(least_seconds_of_parts(recipe, search.form, search.device.gpu,
-                                                       volume_of(search.form, recipe), 1)))
+    Volume const volume = search.group == nullptr ? volume_of(search.form, recipe) : Volume{};
+    if (may_skip && !best.takes(least_seconds_of_parts(recipe, search.form, search.device.gpu, volume, 1)))
       continue;
     choose_epilogue(recipe.policy, search);
     bound_registers(recipe, search, any_policy);
@@ -251,7 +250,7 @@ void search_policies(BestOffer<GemmProblem>& best, PolicySearch const& search) {
     if (!refusal.empty()) {
       best.refuse(std::move(refusal));
     } else if (search.group == nullptr) {
-      search_partitions(best, recipe, search);
+      search_partitions(best, recipe, volume, search);
     } else {
       finalize_recipe(recipe, *search.group, search.device.gpu);
       if (best.takes(recipe.predicted_seconds)) best.take({{}, 0, recipe.predicted_seconds, recipe, {}});

@@ -18,14 +18,8 @@ using Problem = ConvolutionProblem;
 // Narrower groups have kernels that compute several of them at a time; each group is a launch or more.
 constexpr Index min_channels = 32, max_groups = 32;
 
-// The first group, and the bytes from one group to the next.
-struct GroupProblem {
-  Problem problem;
-  SliceSteps steps;
-};
-
-GroupProblem group_of(Problem const& whole) {
-  GroupProblem made{whole, {}};
+SlicedProblem group_of(Problem const& whole) {
+  SlicedProblem made{whole, {}};
   Problem& p = made.problem;
   Index const channels = whole.x.extent(1) / whole.groups, filters = whole.y.extent(1) / whole.groups;
   p.groups = 1;

@@ -34,13 +34,8 @@ TensorDescription sums_of_slices(Problem const& p, Index slices) {
                   Shape(slices, p.w.extent(0), p.w.extent(1), p.w.extent(2), p.w.extent(3)));
 }
 
-struct SliceProblem {
-  Problem problem;
-  SliceSteps steps;
-};
-
 // The problem of `count` images, which may start at any multiple of `step` images.
-SliceProblem slice_and_steps(Problem problem, Index step, Index count) {
+SlicedProblem slice_and_steps(Problem problem, Index step, Index count) {
   SliceSteps own;
   problem.db = {};
   own.x = cut(problem.x, 0, step, count);

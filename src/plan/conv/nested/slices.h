@@ -19,6 +19,12 @@ struct SliceSteps {
   std::vector<Index> operands, stores;
 };
 
+// The problem of a slice, and the steps to the next one.
+struct SlicedProblem {
+  ConvolutionProblem problem;
+  SliceSteps steps;
+};
+
 // The arguments of a slice, with the arrays of pointers that they refer to.
 class SliceArguments {
  public:
