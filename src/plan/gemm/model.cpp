@@ -7,6 +7,7 @@
 #include "cosmati/tile/padded_tile.h"
 #include "cosmati/tile/shared_tile.h"
 #include "src/ops/architecture.h"
+#include "src/plan/gemm/repack.h"
 #include "src/plan/gemm/small/gemv.h"
 #include "src/plan/gemm/small/tiny.h"
 #include "src/plan/gemm/warp_specialized.h"
@@ -313,15 +314,16 @@ double predict_seconds(GemmRecipe const& recipe, CanonicalGemm const& problem, G
 double least_seconds_of_parts(GemmRecipe const& recipe, CanonicalGemm const& problem, Gpu const& gpu,
                               Volume const& volume, int splits) {
   GemmPolicy const& p = recipe.policy;
+  double const repack = predict_repack(recipe, gpu);
   if (p.main_loop == MainLoop::warp_specialized)
-    return least_seconds_by_wgmma(recipe, problem, gpu, volume, splits);
+    return repack + least_seconds_by_wgmma(recipe, problem, gpu, volume, splits);
   if (p.main_loop != MainLoop::multistage && p.main_loop != MainLoop::double_buffered) return 0;
   Losses const losses = losses_of(recipe, problem, gpu, volume);
   double const once = volume.operand_bytes + volume.result_bytes,
                sums = volume.tiles * splits * p.block_m * p.block_n;
-  return losses.caution *
-         (losses.launch_seconds + latency_seconds + once / (share_of_memory * gpu.memory_bytes_per_second) +
-          seconds_of_partials(sums, recipe, gpu) + seconds_of_combining(splits));
+  return repack + losses.caution * (losses.launch_seconds + latency_seconds +
+                                    once / (share_of_memory * gpu.memory_bytes_per_second) +
+                                    seconds_of_partials(sums, recipe, gpu) + seconds_of_combining(splits));
 }
 
 }  // namespace cosmati::plan

@@ -33,9 +33,9 @@ double predict_seconds(GemmRecipe const& recipe, CanonicalGemm const& problem, G
 double predict_seconds(GemmRecipe const& recipe, CanonicalGemm const& common, Gpu const& gpu,
                        Volume const& volume);
 
-// A bound below predict_seconds() for `splits` parts by split-K: reading the operands once, multiplying at
-// the full rate where the main loop is warp_specialized, and adding the parts. With splits = 1
-// (warp_specialized only), a bound for every partition. 0 for main loops without such a bound.
+// A bound below the recipe's predicted time for `splits` parts by split-K: repacking operands, reading them
+// once, multiplying at the full rate where the main loop is warp_specialized, and adding the parts. With
+// splits = 1 (warp_specialized only), a bound for every partition. 0 for main loops without such a bound.
 double least_seconds_of_parts(GemmRecipe const& recipe, CanonicalGemm const& problem, Gpu const& gpu,
                               Volume const& volume, int splits);
 
