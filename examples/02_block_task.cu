@@ -14,12 +14,12 @@ using Block = BlockProduct<ProductTraits<policy, Rows, Rows, float>>;
 
 struct Search {
   float const* queries;  // (m, depth)
-  float const* centres;  // (n, depth)
+  float const* centers;  // (n, depth)
   int* nearest;          // (m)
   int m, n, depth;
 };
 
-// The kernel's own shared memory: the part of the block task is free for other use after each product.
+// The kernel's own shared memory: the block task's part can be reused after each product.
 struct Storage {
   union {
     Block::SharedStorage product;
@@ -42,15 +42,15 @@ find_nearest(COSMATI_PARAMETER Search search) {
     for (int n = thread; n < columns; n += Task::threads) {  // our prologue
       float sum = 0;
       for (int l = 0; l < search.depth; ++l) {
-        float const x = search.centres[(first_n + n) * search.depth + l];
+        float const x = search.centers[(first_n + n) * search.depth + l];
         sum += x * x;
       }
       shared.square[n] = sum;
     }
 
-    Rows const centres(row_major(search.centres, search.depth), 0, first_n, search.n, search.depth);
+    Rows const centers(row_major(search.centers, search.depth), 0, first_n, search.n, search.depth);
     Task const task(shared.product);
-    auto const sums = task.multiply(queries, centres, search.depth);
+    auto const sums = task.multiply(queries, centers, search.depth);
 
     task.for_each(sums, [&](int m, int n, float sum) { shared.score[m][n] = sum; });  // our epilogue
     arch::block_barrier();
@@ -67,20 +67,20 @@ find_nearest(COSMATI_PARAMETER Search search) {
 int main() {
   if (example::no_gpu()) return example::skipped;
   int const m = 150, n = 100, depth = 20;
-  example::Memory<float> queries(m * depth), centres(n * depth);
+  example::Memory<float> queries(m * depth), centers(n * depth);
   example::Memory<int> nearest(m);
   example::fill(queries, m * depth, 1);
-  example::fill(centres, n * depth, 2);
+  example::fill(centers, n * depth, 2);
 
   int const blocks = (m + Block::block_m - 1) / Block::block_m;
-  Search const search{queries.data(), centres.data(), nearest.data(), m, n, depth};
+  Search const search{queries.data(), centers.data(), nearest.data(), m, n, depth};
   example::launch<&find_nearest<Block>>(blocks, Block::threads, sizeof(Storage), search);
   example::wait();
 
   auto const distance = [&](int i, int j) {
     float sum = 0;
     for (int l = 0; l < depth; ++l) {
-      float const difference = queries[i * depth + l] - centres[j * depth + l];
+      float const difference = queries[i * depth + l] - centers[j * depth + l];
       sum += difference * difference;
     }
     return sum;

@@ -29,7 +29,7 @@ int main() {
   std::printf("%d threads and %d bytes of shared memory a block\n", Gemm::threads,
               static_cast<int>(sizeof(Gemm::SharedStorage)));
 
-  // The partial sums meet in a workspace and are added in a fixed order, so every run gives the same bits.
+  // The partial sums are stored in a workspace and added in a fixed order, so every run gives the same bits.
   example::Memory<char> workspace(cosmati::gemm_workspace_bytes<Gemm>(m, n, 1, splits));
   Gemm::Params params =
       Gemm::params({.m = m, .n = n, .k = k, .a = {a.data(), k}, .b = {b.data(), n}, .d = {d.data(), n}});

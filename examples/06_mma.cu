@@ -7,7 +7,7 @@
 
 using namespace cosmati;
 
-// Three differences from a block task in f32: 16-bit operands are copied unconverted by cp.async; the policy
+// Compared with a block task in f32: 16-bit operands are copied unconverted by cp.async; the policy
 // multiplies by mma, which determines the elements of D that a thread holds; sums are still f32.
 using Rows = StridedSource<f16, Along::k, 8>;  // row-major, 16 bytes at a time
 constexpr GemmPolicy policy =

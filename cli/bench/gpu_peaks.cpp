@@ -24,7 +24,7 @@ double GpuPeaks::clock_share() {
 
 namespace {
 
-// By mma.sync, and by wgmma, which does not multiply f64.
+// The peaks of mma.sync and of wgmma, which does not multiply f64.
 struct TensorPeaks {
   DataType factor;
   cuda::Peak of_warps;

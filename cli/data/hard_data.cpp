@@ -1,4 +1,4 @@
-// Data for which incorrect kernels fail that pass with normally distributed numbers.
+// Data that expose incorrect kernels that pass with normally distributed numbers.
 #include "cli/data/hard_data.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Data that expose errors of kernels which pass with normally distributed numbers.
+// Data that expose incorrect kernels that pass with normally distributed numbers.
 #pragma once
 #include <string>
 

@@ -13,7 +13,7 @@ struct GenerateRequest {
   std::string method = "auto";  // one, or four separated by commas (one per hidden layer)
   std::string measure;          // "host" or "device"; no files are written
   long long count = not_given;
-  long long batch = not_given;  // default: 64, on GPUs 1024
+  long long batch = not_given;  // default: 64; on GPUs 1/16 of all images, 128 to 1024
   long long gpus = 0;
   long long walk = not_given;               // frames of a walk through latent space
   long long walk_stops = not_given;         // default: 8, or the vectors of `input`

@@ -27,7 +27,7 @@ TensorDescription with_two_spatial(TensorDescription const& image);
 TensorDescription dense_image(DataType type, TensorFormat format, Index n, Index c, Index h, Index w);
 std::vector<int> image_file_order(TensorFormat format, int spatial);
 
-// Numbers of the sides of an image: depth, rows, columns; images without depth do not use the first.
+// One number per side of an image: depth, rows, columns; images without depth do not use the first.
 using SideNumbers = Index[3];
 inline constexpr char const* side_lines[] = {" planes", " rows", " columns"};
 // The dimension of side `side` in a tensor of an image (rank 4) or volume (rank 5), and the first side that

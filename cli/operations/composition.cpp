@@ -134,7 +134,7 @@ std::vector<Tensor> errors_of(Plan<Problem> const&, typename Problem::Arguments 
 std::vector<Tensor> errors_of(Plan<ConvolutionProblem> const& plan,
                               ConvolutionProblem::Arguments const& arguments);
 
-// Those of all groups, if the kernel of one has any.
+// The added errors of all groups, if the kernel of one group has any.
 std::vector<Tensor> errors_of_groups(Plan<ConvolutionProblem> const& plan,
                                      ConvolutionProblem::Arguments const& arguments) {
   Plan<ConvolutionProblem> const group = plan::plan_of_group(plan);

@@ -1,4 +1,4 @@
-// The table of what is drawn for each kernel.
+// The table of values to draw from for each kernel.
 #include "cli/operations/convolution_draws.h"
 
 #include <algorithm>

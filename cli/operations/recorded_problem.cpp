@@ -81,7 +81,7 @@ class Reader {
 
   template <class Field>
   void operator()(char const* key, Field& field) const {
-    // Records from before these fields have only exact products, and batch normalization without activation.
+    // Records that predate these fields have only exact products, and batch normalization without activation.
     if ((std::is_same_v<Field, ComputeMode> || std::string_view(key) == "slope") && object_.is_object() &&
         !object_.contains(key))
       return;

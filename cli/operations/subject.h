@@ -110,7 +110,7 @@ class Subject {
   virtual bool takes_lists() const { return false; }
   // Chooses a random size, and random values for all parameters that were not specified.
   virtual std::vector<Index> draw(nets::Random& random) = 0;
-  // Restricts random sizes to those of a requested kernel, if it is for few of them.
+  // Restricts random sizes to those that a requested kernel supports, if it supports few.
   virtual void draw_for(std::string const& /*kernel*/) {}
 
   // The kernel selected by the subject's own options; empty if none.
@@ -131,7 +131,7 @@ COSMATI_EACH_OPERATION(COSMATI_DECLARE)
 #undef COSMATI_DECLARE
 
 Subjects make_subjects();  // one of each kind, in the order of the list of operations
-std::unique_ptr<Subject> make_subject(std::string_view name);  // null: there is none of this name
+std::unique_ptr<Subject> make_subject(std::string_view name);  // null if none has this name
 
 // A list of these subjects.
 template <class... Each>

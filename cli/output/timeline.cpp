@@ -36,7 +36,7 @@ Interval interval_of(std::vector<Lane> const& lanes, Index chunks) {
   return all.begin < all.end ? all : Interval{0, 1};
 }
 
-// The distance of ticks: 1, 2 or 5 times a power of ten, about eight ticks in `seconds`.
+// The distance between ticks: 1, 2 or 5 times a power of ten, about eight ticks in `seconds`.
 double tick_of(double seconds) {
   double const raw = seconds / 8, power = std::pow(10, std::floor(std::log10(raw)));
   for (double const factor : {1.0, 2.0, 5.0})

@@ -123,7 +123,7 @@ def weight_grad(x, weight_size, dy, stride, padding, dilation, groups, out, dime
 def conv2d(x, w, bias=None, stride=1, padding=0, dilation=1, groups=1, *, epilogue=None, out=None, **operands):
     """Convolution: y[n, k, p, q] = epilogue(sum over c, r, s of x[n, c, h, w] * w[k, c, r, s] + bias[k]).
 
-    Here h = p*stride - padding + r*dilation (w likewise, outside the image x is 0), and c runs over the channels of k's group.
+    Here h = p*stride - padding + r*dilation (w likewise; x is 0 outside the image), and c runs over the channels of k's group.
     Without `epilogue` the bias is added; with an epilogue it is the array that the text names bias[k], and is not added
     automatically.
     The indices in an epilogue are n, k, p, q: "relu(acc + bias[k]) + residual[n, k, p, q]" (see gemm).
@@ -293,7 +293,7 @@ def avg_pool2d(x, kernel_size, stride=None, padding=0, ceil_mode=False, count_in
         x: (N, C, H, W).
         kernel_size, stride, padding: a number, or two; stride None is kernel_size.
         ceil_mode: round the number of windows up.
-        count_include_pad: divide by the number of taps in the padded image; else by that in the image.
+        count_include_pad: divide by the number of taps in the padded image; otherwise by the number in the image.
         out: (N, C, P, Q).
 
     Returns:
@@ -312,7 +312,7 @@ def avg_pool2d(x, kernel_size, stride=None, padding=0, ceil_mode=False, count_in
 
 
 def conv3d(x, w, bias=None, stride=1, padding=0, dilation=1, groups=1, *, epilogue=None, out=None, **operands):
-    """conv2d of volumes: y[n, k, o, p, q] = epilogue(sum over c, t, r, s of x[n, c, d, h, w] * w[k, c, t, r, s] + bias[k]).
+    """conv2d for volumes: y[n, k, o, p, q] = epilogue(sum over c, t, r, s of x[n, c, d, h, w] * w[k, c, t, r, s] + bias[k]).
 
     Args:
         x: (N, C, D, H, W), of any strides.
@@ -320,7 +320,7 @@ def conv3d(x, w, bias=None, stride=1, padding=0, dilation=1, groups=1, *, epilog
         stride, padding, dilation: a number, or three: along depth, height and width.
         out: (N, K, O, P, Q).
 
-    All else is as in conv2d; an epilogue names indices n, k, o, p, q.
+    All else is as in conv2d; the indices in an epilogue are n, k, o, p, q.
 
     >>> import numpy
     >>> x = numpy.arange(8, dtype=numpy.float32).reshape(1, 1, 2, 2, 2)
@@ -333,7 +333,7 @@ def conv3d(x, w, bias=None, stride=1, padding=0, dilation=1, groups=1, *, epilog
 
 def conv_transpose3d(x, w, bias=None, stride=1, padding=0, output_padding=0, groups=1, dilation=1, *, epilogue=None, out=None,
                      **operands):
-    """conv_transpose2d of volumes: x is (N, C, O, P, Q), w is (C, K / groups, T, R, S), the result (N, K, D, H, W).
+    """conv_transpose2d for volumes: x is (N, C, O, P, Q), w is (C, K / groups, T, R, S), the result (N, K, D, H, W).
 
     >>> import numpy
     >>> conv_transpose3d(numpy.ones((1, 1, 1, 1, 2), numpy.float32), numpy.ones((1, 1, 2, 1, 1), numpy.float32)).shape
@@ -365,9 +365,9 @@ def conv3d_weight_grad(x, weight_size, dy, stride=1, padding=0, dilation=1, grou
 
 
 def max_pool3d(x, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False, *, out=None):
-    """max_pool2d of volumes (N, C, D, H, W); kernel_size, stride, padding and dilation are a number, or three.
+    """max_pool2d for volumes (N, C, D, H, W); kernel_size, stride, padding and dilation are a number, or three.
 
-    return_indices is supported by the reference alone, which computes it on the host: (d*H + h)*W + w of the first maximum.
+    return_indices is supported only by the reference, which computes it on the host: (d*H + h)*W + w of the first maximum.
 
     >>> import numpy
     >>> max_pool3d(numpy.arange(8, dtype=numpy.float32).reshape(1, 1, 2, 2, 2), 2).ravel()
@@ -377,7 +377,7 @@ def max_pool3d(x, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=Fal
 
 
 def avg_pool3d(x, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True, *, out=None):
-    """avg_pool2d of volumes (N, C, D, H, W); kernel_size, stride and padding are a number, or three.
+    """avg_pool2d for volumes (N, C, D, H, W); kernel_size, stride and padding are a number, or three.
 
     >>> import numpy
     >>> avg_pool3d(numpy.arange(8, dtype=numpy.float32).reshape(1, 1, 2, 2, 2), 2).ravel()

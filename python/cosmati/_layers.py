@@ -28,10 +28,10 @@ def output(fields, name, out, like, shape=None, type_=None):
 
 
 def softmax(x: Array, dim: int = -1, *, out: Optional[Array] = None) -> Array:
-    """Softmax: y = exp(x - max) / sum of exp(x - max), maximum and sum along dimension `dim`.
+    """Softmax: y = exp(x - max) / sum of exp(x - max), with maximum and sum along dimension `dim`.
 
     Args:
-        x: of any shape of 1 to 6 dimensions.
+        x: of any shape with 1 to 6 dimensions.
         out: of x's shape.
 
     Returns:
@@ -47,7 +47,7 @@ def softmax(x: Array, dim: int = -1, *, out: Optional[Array] = None) -> Array:
 
 
 def log_softmax(x: Array, dim: int = -1, *, out: Optional[Array] = None) -> Array:
-    """Logarithm of softmax: y = x - max - log(sum of exp(x - max)), along dimension `dim`; arguments as of softmax.
+    """Logarithm of softmax: y = x - max - log(sum of exp(x - max)), along dimension `dim`; arguments as for softmax.
 
     >>> import numpy
     >>> log_softmax(numpy.zeros((2, 4), numpy.float32))[0].round(4)
@@ -67,7 +67,7 @@ def along(x, dim, logarithm, out):
 
 
 def labels_of(target, classes, on_host):
-    """Returns the target in int32. On a GPU, which does not wait, int64 beyond the classes becomes int32 beyond the classes."""
+    """Returns the target in int32. On a GPU, which is not waited for, int64 labels outside the classes become int32 labels outside them."""
     if str(getattr(target, "dtype", "")).rpartition(".")[2] != "int64":
         return target
     if on_host:
@@ -86,7 +86,7 @@ def cross_entropy(x: Array, target: Array, *, reduction: str = "mean", out: Opti
         x: (N, classes).
         target: (N), int32, or int64, which is converted; each in [0, classes); on the host, others raise ValueError.
         reduction: "mean" or "sum".
-        out: of no dimension, or (1).
+        out: zero-dimensional, or (1).
 
     Returns:
         `out`, or a new zero-dimensional array of x's type.
@@ -385,7 +385,7 @@ def elementwise(expression: str, *, out: Optional[Any] = None, **arrays: Any) ->
     Args:
         expression: in the epilogue language (see gemm), with names without brackets; acc, c, m, n and batch are reserved.
         out: with the broadcast shape of all arrays.
-        arrays: broadcast as by numpy, and numbers. Arrays of more than three dimensions that have gaps are copied.
+        arrays: numbers, and arrays, which are broadcast as by numpy. Arrays of more than three dimensions that have gaps are copied.
 
     Returns:
         `out`, or a new array of the type of the first array.

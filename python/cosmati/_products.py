@@ -22,14 +22,14 @@ def gemm(a, b, c=None, *, alpha=1.0, beta=0.0, epilogue=None, out=None, accumula
         b: (k, n), or (batch, k, n). A single matrix, or a batch of one, is used for every product of the other batch.
         c: (m, n), or (batch, m, n).
         out: (m, n), or (batch, m, n) if a or b has a batch; of any type that the library supports with those of a and b.
-        accumulator: "f16" allows sums in float16, of float16 inputs; None or "f32": sums are in float32, in float64 if an
-            input is float64, in int32 of integers.
+        accumulator: "f16" allows sums in float16 for float16 inputs; None or "f32": sums are in float32, in float64 if an
+            input is float64, in int32 for integers.
         compute: "tf32" allows products of float32 to be rounded to TF32, on GPUs; "bf16x3", "bf16x6" and "bf16x9" allow
             each to be computed by three, six or nine products of bfloat16 on tensor cores, "tf32x3" by three of
-            TF32; None or "f32" does not.
+            TF32; None or "f32" allows none of these.
 
     Returns:
-        `out`, or a new array: of the type of a, but int32 of 8-bit integers and float32 of 8-bit floats.
+        `out`, or a new array: of the type of a, but int32 for 8-bit integers and float32 for 8-bit floats.
 
     Host or device, asynchrony and errors: see the package.
 
@@ -55,7 +55,7 @@ def grouped_gemm(a, b, c=None, *, alpha=1.0, beta=0.0, epilogue=None, out=None, 
     Args:
         a, b, c, out: sequences of `groups` matrices (m, k), (k, n), (m, n), (m, n), or arrays (groups, ..., ...); m, n and k
             may differ from product to product, types may not. Views are not copied, so products may be parts of one array.
-        operands: of an epilogue: numbers and arrays shared by all products, or a list or tuple of arrays, one for each product.
+        operands: for the epilogue: numbers and arrays shared by all products, or a list or tuple of arrays, one for each product.
         (the others): as in gemm, for all products.
 
     No product may write memory that another one reads or writes.

@@ -56,7 +56,7 @@ def reaches_device(keys):
 
 
 def differentiable(name, compute, backward, context):
-    """Registers the autograd kernel of an operator: as torch.library.register_autograd does, with less to do for a call. `compute`
+    """Registers the autograd kernel of an operator: as torch.library.register_autograd does, but with less work per call. `compute`
     is None for products, which the extension computes itself. context(ctx, inputs, output) keeps what backward(ctx, *gradients) needs;
     backward returns a gradient for each input, and a list of them for a list of tensors."""
     operator = getattr(torch.ops.cosmati, name).default
@@ -70,8 +70,8 @@ def differentiable(name, compute, backward, context):
             return operator.redispatch(keys & torch._C._after_autograd_keyset, *inputs)
 
     class Recorded(torch.autograd.Function):
-        """Its arguments are those of the operator, with the tensors of the list at the end, and the key set, or None if the next key
-        is that of a device."""
+        """Its arguments are those of the operator, with the tensors of the list moved to the end, followed by the key set, or None if
+        the next key is that of a device."""
 
         @staticmethod
         def forward(ctx, *given):
@@ -100,7 +100,7 @@ LIBRARY = torch.library.Library("cosmati", "FRAGMENT")  # kernels live as long a
 
 
 def casts_under_autocast(name):
-    """Under torch.autocast the first two tensors of an operator are cast, as torch.mm and conv2d do. What the epilogue reads is not."""
+    """Under torch.autocast the first two tensors of an operator are cast, as torch.mm and conv2d do; those that the epilogue reads are not."""
     for device in ("cpu", "cuda"):
         key = "Autocast" + device.upper()
         keys = torch._C.DispatchKeySet(getattr(torch._C.DispatchKey, key))
@@ -284,19 +284,19 @@ def last_dimensions(normalized_shape):
 
 def layer_norm(x: Tensor, normalized_shape: Union[int, Sequence[int]], weight: Optional[Tensor] = None, bias: Optional[Tensor] = None,
                eps: float = 1e-5) -> Tensor:
-    """cosmati.layer_norm as a PyTorch operator, with gradients for x, weight and bias, whose sums over the rows are in a fixed
-    order."""
+    """cosmati.layer_norm as a PyTorch operator, with gradients for x, weight and bias, computed with sums over the rows in a
+    fixed order."""
     return torch.ops.cosmati.layer_norm(x, last_dimensions(normalized_shape), weight, bias, eps)[0]
 
 
 def rms_norm(x: Tensor, normalized_shape: Union[int, Sequence[int]], weight: Optional[Tensor] = None, eps: Optional[float] = None) -> Tensor:
-    """cosmati.rms_norm as a PyTorch operator, with gradients for x and weight, whose sums over the rows are in a fixed order."""
+    """cosmati.rms_norm as a PyTorch operator, with gradients for x and weight, computed with sums over the rows in a fixed order."""
     return torch.ops.cosmati.rms_norm(x, last_dimensions(normalized_shape), weight, None, eps)[0]
 
 
 def group_norm(x: Tensor, num_groups: int, weight: Optional[Tensor] = None, bias: Optional[Tensor] = None, eps: float = 1e-5) -> Tensor:
-    """cosmati.group_norm as an operator of PyTorch, with gradients for x, weight and bias, whose sums over the images are in a fixed
-    order."""
+    """cosmati.group_norm as a PyTorch operator, with gradients for x, weight and bias, computed with sums over the images in a
+    fixed order."""
     return torch.ops.cosmati.group_norm(x, num_groups, weight, bias, eps)[0]
 
 
@@ -332,7 +332,7 @@ def padding_of_same(window, stride, dilation):
 
 def conv2d(x: Tensor, w: Tensor, bias: Optional[Tensor] = None, stride: Pair = 1, padding: Union[str, Pair] = 0, dilation: Pair = 1,
            groups: int = 1, *, epilogue: Optional[str] = None, **operands: Operand) -> Tensor:
-    """cosmati.conv2d as a PyTorch operator, with gradients for x, w, bias and the tensors of the epilogue. x is (N, C, H, W) or, of
+    """cosmati.conv2d as a PyTorch operator, with gradients for x, w, bias and the tensors of the epilogue. x is (N, C, H, W) or, for
     one image, (C, H, W); padding may be "valid" or "same". Under torch.autocast x and w are cast."""
     stride, dilation = pair(stride), pair(dilation)
     if padding == "valid":

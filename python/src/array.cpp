@@ -290,7 +290,7 @@ void read_cuda_array(Array& array, char const* name) {
   set_layout(array, name, extents, strides.get() == Py_None ? nullptr : steps, 1);
 }
 
-// numpy.dtype of each type; those of ml_dtypes when first needed.
+// The numpy.dtype of each type, made when first needed: some need ml_dtypes.
 PyObject* numpy_type(int type) {
   static std::array<PyObject*, types.size()> known{};
   PyObject*& description = known[static_cast<std::size_t>(type)];
@@ -354,7 +354,7 @@ class TorchAllocators {
     return found.release();
   }
 
-  // The allocator of GPUs allocates on the current one.
+  // The GPU allocator allocates on the current GPU.
   bool is_current(int device) const {
     if (device == host) return true;
     if (current_ == nullptr) return false;
@@ -410,7 +410,7 @@ Object empty_like(Array const& like, std::span<std::int64_t const> shape, int ty
     Object result = TorchAllocators::known().empty(like.device, extents.get(), shape, type);
     if (result) return result;
   }
-  if (like.family->library == "torch" && has_layout(like.tensor, shape, type)) {  // its cheapest other call
+  if (like.family->library == "torch" && has_layout(like.tensor, shape, type)) {  // the next cheapest call
     static PyObject* const same = attribute(imported("torch").get(), "empty_like").release();
     return Object::checked(PyObject_CallFunctionObjArgs(same, like.object, nullptr));
   }

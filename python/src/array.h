@@ -49,8 +49,8 @@ bool is_number(PyObject* object);
 // uninitialized.
 Object empty_like(Array const& like, std::span<std::int64_t const> shape, int type);
 
-// "float32" of COSMATI_F32, ...; and the type of such a name, also of the library's own ("f32"). -1: there is
-// none.
+// The name of a type ("float32" for COSMATI_F32), and the type of such a name or of the library's own
+// ("f32"). -1: there is none.
 char const* name_of_type(int type);
 int type_of_name(std::string const& name);
 std::int64_t bytes_of_type(int type);

@@ -1,4 +1,4 @@
-// Plans by problem, and their runs.
+// Keeps plans by problem, and runs them.
 #include "python/src/call.h"
 
 #include <algorithm>
@@ -12,17 +12,19 @@
 namespace cosmati::python {
 namespace {
 
-// The maximum number of kept plans; beyond it all are dropped, and those in use live on with their users.
+// The maximum number of plans kept. Beyond it, all are dropped; those in use live until their users release
+// them.
 constexpr std::size_t max_plans = 4096;
 
 // Accessed under the GIL, which fork holds, so that a child process finds it consistent. Never freed, because
-// threads may still be within a call when the process ends.
+// threads may still be inside a call when the process ends.
 std::unordered_map<std::string, std::shared_ptr<Plan const>>& plans() {
   static auto& known = *new std::unordered_map<std::string, std::shared_ptr<Plan const>>();
   return known;
 }
 
-// One per device, created on first use: a process that never passes a GPU array never initializes CUDA.
+// One handle per device, created on first use: a process that never passes a GPU array never initializes
+// CUDA.
 cosmati_handle_t handle_of(int device) {
   static auto& known = *new std::unordered_map<int, cosmati_handle_t>();
   auto const found = known.find(device);
@@ -38,7 +40,7 @@ cosmati_handle_t handle_of(int device) {
   }
   check(status);
   auto const [at, added] = known.emplace(device, handle);
-  if (!added) cosmati_destroy(handle);  // another thread has made it meanwhile
+  if (!added) cosmati_destroy(handle);  // another thread has created one meanwhile
   return at->second;
 }
 
@@ -127,7 +129,7 @@ std::shared_ptr<Plan const> kept(std::string const& key, Create const& create) {
   return plans().emplace(own, created).first->second;
 }
 
-// A new plan of the problem that `make` makes, without the GIL.
+// Plans the problem that `make` creates, without holding the GIL.
 template <class Make>
 std::shared_ptr<Plan> planned(int device, Make const& make, char const* options, bool measured) {
   cosmati_handle_t const handle = handle_of(device);
@@ -349,7 +351,7 @@ void Group::run() {
       raise(PyExc_ValueError, "grouped_gemm: one product has arrays on " + place_of(member.first_.device) +
                                   ", another on " + place_of(first.first_.device) +
                                   "; all must be on one device");
-  auto const plan = this->plan();  // refuses products that have not the same arguments
+  auto const plan = this->plan();  // rejects products that do not have the same arguments
   execute(*plan, first.first_, arguments(), first.argument_count_);
 }
 
@@ -374,7 +376,7 @@ std::shared_ptr<Plan const> Group::plan() {
   });
 }
 
-// Those of the first member, with the pointers of all members in place of its own.
+// The arguments of the first member, with the pointers of all members in place of its own.
 cosmati_argument const* Group::arguments() {
   Call const& first = members_.front();
   arguments_ = first.arguments_;

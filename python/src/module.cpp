@@ -24,7 +24,7 @@ SharedPlan const& plan_of(PyObject* capsule) {
   return *static_cast<SharedPlan const*>(plan);
 }
 
-// The action: None runs the problem; a capsule runs it with this plan; (options, measured) plans it.
+// `mode`: None runs the problem; a capsule runs it with this plan; (options, measured) plans it.
 Object finish(Call& call, PyObject* mode, Object result) {
   if (mode == Py_None) {
     call.run();
@@ -45,7 +45,7 @@ Object gemm(PyObject* const* given, Py_ssize_t count) {
   return finish(call, given[10], std::move(result));
 }
 
-// Begins the sentence of the error that is set with the number of the product.
+// Prefixes the message of the current error with the number of the product.
 void add_number(Py_ssize_t number) {
   PyObject *type = nullptr, *value = nullptr, *traceback = nullptr;
   PyErr_Fetch(&type, &value, &traceback);
@@ -55,7 +55,7 @@ void add_number(Py_ssize_t number) {
   Py_XDECREF(traceback);
 }
 
-// grouped_gemm(products): a list of tuples of what describe_product takes; the list of what it returns.
+// grouped_gemm(products): a list of tuples of the arguments of describe_product; returns a list of results.
 Object grouped_gemm(PyObject* const* given, Py_ssize_t count) {
   expect(count, 1);
   Group group;
@@ -78,7 +78,7 @@ Object grouped_gemm(PyObject* const* given, Py_ssize_t count) {
 }
 
 // run(operation, fields, epilogue, operands, mode): `fields` are numbers of the problem's struct by name, and
-// arrays by "field", "field:argument", ":argument" and, if it is written, "=field:argument".
+// arrays by "field", "field:argument", ":argument" and, if they are written, "=field:argument".
 Object run(PyObject* const* given, Py_ssize_t count) {
   expect(count, 5);
   Operation const* const operation = find_operation(text_of(given[0]));
@@ -119,7 +119,7 @@ Object empty(PyObject* const* given, Py_ssize_t count) {
   return empty_like(like, {shape, static_cast<std::size_t>(rank)}, type);
 }
 
-// describe(array, name): (name of the type, shape, strides in elements, device: -1 of the host, library).
+// describe(array, name): (name of the type, shape, strides in elements, device: -1 for the host, library).
 Object describe(PyObject* const* given, Py_ssize_t count) {
   expect(count, 2);
   Array const array = array_of(given[0], text_of(given[1]));

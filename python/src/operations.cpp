@@ -1,4 +1,4 @@
-// The tables.
+// The tables of the operations and their fields.
 #include "python/src/operations.h"
 
 namespace cosmati::python {

@@ -7,7 +7,7 @@
 namespace cosmati::python {
 namespace {
 
-// The names in an epilogue.
+// Whether the text of an epilogue contains the name `word`.
 bool names(char const* text, char const* word) {
   auto const part_of_word = [](char c) {
     return c == '_' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');

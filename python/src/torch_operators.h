@@ -8,11 +8,11 @@ namespace cosmati::python {
 // numbers=[]): cosmati::gemm, and cosmati::gemm_epilogue, whose names are separated by spaces.
 Object torch_gemm(PyObject* const* given, Py_ssize_t count);
 
-// direct_kernel(record, below, reaches_device, compute): an autograd kernel f(key set, *arguments). Where
-// nothing lies between autograd and the device, that is, where reaches_device(key set) holds, which is called
-// once for each key set, it returns compute(*arguments), or torch_gemm(*arguments) if `compute` is None;
-// elsewhere below(key set, *arguments). If an argument requires a gradient, and gradients are recorded, it
-// returns record(key set, *arguments) instead, with None for a key set that reaches the device.
+// direct_kernel(record, below, reaches_device, compute): an autograd kernel f(key set, *arguments). If
+// nothing lies between autograd and the device, that is, if reaches_device(key set) is true (called once for
+// each key set), f returns compute(*arguments), or torch_gemm(*arguments) if `compute` is None; otherwise it
+// returns below(key set, *arguments). If an argument requires a gradient and gradients are recorded, f
+// instead returns record(key set, *arguments), with None for a key set that reaches the device.
 Object direct_kernel(PyObject* const* given, Py_ssize_t count);
 
 }  // namespace cosmati::python
