@@ -7,14 +7,14 @@
 
 namespace cosmati::plan {
 
-inline constexpr Index sector_bytes = 32;             // what GPU memory transfers at least
+inline constexpr Index sector_bytes = 32;             // the smallest transfer of GPU memory
 inline constexpr std::size_t buffer_alignment = 256;  // bytes, for every backend
 constexpr std::size_t padded_bytes(std::size_t bytes) {
   return (bytes + buffer_alignment - 1) / buffer_alignment * buffer_alignment;
 }
 
-// The bytes up to which a plan enlarges the slices of its work: what the options permit, but at most a
-// quarter of the GPU's memory.
+// The bytes of workspace up to which a plan enlarges the slices of its work: what the options permit, but at
+// most a quarter of the GPU's memory.
 inline std::size_t workspace_limit(PlanOptions const& options, Device const& device) {
   std::size_t const bytes = options.max_workspace;
   if (device.gpu.memory_bytes <= 0) return bytes;

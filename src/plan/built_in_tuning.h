@@ -13,13 +13,15 @@ namespace cosmati::plan {
 // The lines of that file; written by cmake/embed_text.cmake.
 std::span<std::string_view const> built_in_tuning_lines();
 
-// Returns the line for a class of problems: that of options.tuning, else the built-in one unless options
-// exclude those; null if there is none. Built-in lines also apply to GPUs of the same compute capability and
-// number of multiprocessors, and those for bf16 to f16, which takes the same time.
+// Returns the line for a class of problems: that of options.tuning, otherwise the built-in one unless the
+// options exclude built-in lines; null if there is none. Built-in lines also apply to GPUs of the same
+// compute capability and number of multiprocessors, and lines for bf16 also apply to f16, which takes the
+// same time.
 TuningLine const* line_of_class(PlanOptions const& options, std::string const& problems,
                                 Device const& device);
 
-// Whether there may be a built-in line for a matrix product, by its extents only; faster than its class.
+// Whether there may be a built-in line for a matrix product, judged by its extents only, which is faster than
+// by its class.
 bool has_built_in_extents(Index m, Index n, Index k, Index batch);
 
 }  // namespace cosmati::plan

@@ -5,7 +5,7 @@
 namespace cosmati::plan {
 
 inline constexpr Index max_int =
-    0x7fffffff;  // the largest number that kernels count to, and the most blocks of a grid
+    0x7fffffff;  // the largest number that kernels count to, and the maximum number of blocks of a grid
 inline constexpr int max_vector_bytes = 16;  // the widest access of a thread; alignment required by TMA
 
 constexpr int to_int(Index value) { return static_cast<int>(value); }

@@ -45,7 +45,7 @@ std::string arrangement_of(Layout const& layout) {
 }
 
 // A tensor as text, such as "f16/nhwc/64x64x56x56/16": data type, layout, extents, and alignment in bytes, at
-// most 64, beyond which no kernel distinguishes.
+// most 64, since no kernel distinguishes larger ones.
 std::string tensor_word(TensorDescription const& tensor) {
   if (!tensor.present()) return "none";
   std::string extents;

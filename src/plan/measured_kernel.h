@@ -17,8 +17,8 @@ struct GemmProblem;
 
 namespace cosmati::plan {
 
-// "conv backend=cpu direction=forward x=f32/nchw/8x3x32x32/16 ...": the operation and the class. Empty:
-// outside every class (arrays of pointers, empty products, convolutions of volumes).
+// "conv backend=cpu direction=forward x=f32/nchw/8x3x32x32/16 ...": the operation and the class. Empty if the
+// problem is outside every class (arrays of pointers, empty products, convolutions of volumes).
 std::string measured_class(ConvolutionProblem const& problem, Backend backend);
 std::string measured_class(GemmProblem const& problem, Backend backend);
 
@@ -44,7 +44,7 @@ TuningLine const* measured_line(Problem const& problem, Device const& device, Pl
   return nullptr;
 }
 
-// Returns Considered::note of the candidate that a line names. `recipe`: how it would run now.
+// Returns Considered::note of the candidate that a line names. `recipe` says how it would run now.
 std::string measured_note(TuningLine const& line, std::string const& refusal, std::string const& recipe);
 
 // Reads the class, kernel and recipe of a line of `subject`. Throws Error(bad_file).

@@ -1,5 +1,5 @@
-// Every field of every problem by name, so that problems are written to and read from a line of JSON by the
-// same list (src/plan/call_record.h, cli/operations/recorded_problem.h).
+// Every field of every problem by name, so that the same list writes problems to a line of JSON and reads
+// them (src/plan/call_record.h, cli/operations/recorded_problem.h).
 #pragma once
 #include <type_traits>
 

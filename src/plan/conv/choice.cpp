@@ -41,15 +41,15 @@ namespace {
 
 using Problem = ConvolutionProblem;
 
-// Adjacent lanes store adjacent columns of d. The pixels of a phase have gaps, but in NCHW they are still
-// closer to each other than channels are, and become n.
+// Whether to exchange m and n, since adjacent lanes store adjacent columns of d. The pixels of a phase have
+// gaps, but in NCHW they are still closer to each other than channels are, so they become n.
 bool is_better_exchanged(ConvolutionForm const& form) {
   Index const along_m = std::abs(form.d.arguments.row_stride[2]),
               along_n = std::abs(form.d.arguments.column_stride[2]);
   return form.image_is_a && form.m[2].extent > 1 && form.n[2].extent > 1 && along_m < along_n;
 }
 
-// A filter gradient's digits with a common stride form one: the pixels of dy, and those of x if windows do
+// Merges a filter gradient's digits that have a common stride: the pixels of dy, and those of x if windows do
 // not leave it. Runs may then extend over rows.
 void merge_pixels(ConvolutionForm& form) {
   if (!form.a.windowed) merge_digits(form.a, form.rows(), form.depth());
@@ -124,7 +124,7 @@ Offer<Problem> direct(Problem const& problem, Device const& device, PlanOptions 
   // Two loads with addresses per product: about 1/30 of the multiply-add rate. Decomposing a result's index
   // takes about a hundred instructions.
   double const rate = device.gpu.clock_hertz * device.gpu.fma_f32 * device.gpu.multiprocessors;
-  constexpr double clocks_of_load = 100;  // two, and their addresses, for a thread that waits (H100)
+  constexpr double clocks_of_load = 100;  // two loads and their addresses, for a thread that waits (H100)
   offer.predicted_seconds =
       3e-6 * offer.recipe.launches +
       std::max((30 * products + 100 * results) / rate, walk * clocks_of_load / device.gpu.clock_hertz);
@@ -195,7 +195,7 @@ void unify(std::vector<ConvolutionForm>& forms) {
 }
 
 int resident_blocks(Gpu const& gpu, int threads, int registers, int shared_bytes) {
-  constexpr int reserved_bytes = 1024;  // by the system, for each block
+  constexpr int reserved_bytes = 1024;  // reserved by the system for each block
   return std::min({gpu.registers_per_multiprocessor / (threads * registers),
                    gpu.shared_bytes_per_multiprocessor / (shared_bytes + reserved_bytes),
                    gpu.threads_per_multiprocessor / threads, 8});

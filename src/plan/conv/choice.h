@@ -23,11 +23,12 @@ void unify(std::vector<ConvolutionForm>& forms);
 std::string problem_violation(ConvolutionProblem const& problem, Backend backend);
 std::string extent_violation(std::vector<ConvolutionForm> const& forms);
 
-// Returns the blocks of so many threads, registers per thread and bytes of shared memory that a
-// multiprocessor runs at a time, at most 8; 0 if a block does not fit.
+// Returns the number of blocks with these threads, registers per thread and bytes of shared memory that are
+// resident on a multiprocessor, at most 8; 0 if a block does not fit.
 int resident_blocks(Gpu const& gpu, int threads, int registers, int shared_bytes);
 
-// Returns the largest equal slice of [0, extent) that fits; 1 if none does. `fits` must be monotonic.
+// Divides [0, extent) into equal slices; returns the size of the largest that fits, 1 if none does. `fits`
+// must be monotonic.
 template <class Fits>
 Index largest_slice(Index extent, Fits const& fits) {
   Index fewest = 1, maximum = extent < 1 ? 1 : extent;

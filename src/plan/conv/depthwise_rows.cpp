@@ -68,7 +68,7 @@ struct Extents {
   Index groups, runs;
 };
 Extents extents_of(Problem const& p, DepthwiseRowsShape const& shape) {
-  if (shape.dilated) {  // of the longest phase
+  if (shape.dilated) {  // the extents of the longest phase
     TensorDescription const& result = result_of(p);
     return {ceiling_divide(result.extent(2), dilation_of(p, 0)),
             ceiling_divide(ceiling_divide(result.extent(3), dilation_of(p, 1)), shape.run)};
@@ -275,7 +275,7 @@ double rows_seconds(Problem const& p, Gpu const& gpu) {
   constexpr double share_of_memory = 0.85, share_of_rate = 0.33;
   double const products = to_double(p.y.layout.shape.size()) * to_double(p.w.extent(2) * p.w.extent(3));
   double const rate = gpu.clock_hertz * gpu.fma_f32 * gpu.multiprocessors;
-  // The columns of a phase share their sectors with those of others, which other threads read: predicted.
+  // The columns of a phase share sectors with those of other phases, which other threads read (predicted).
   double const shared_sectors = dilation_of(p, 1) > 1 && !walks_channels(p.x, p.y) ? 1.5 : 1;
   double const copying =
       shared_sectors * to_double(p.x.bytes() + p.y.bytes()) / (share_of_memory * gpu.memory_bytes_per_second);

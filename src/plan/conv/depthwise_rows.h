@@ -12,7 +12,7 @@ namespace cosmati::plan {
 
 Offer<ConvolutionProblem> depthwise_rows(ConvolutionProblem const& problem, Device const& device,
                                          PlanOptions const& options);
-// For filter gradients; the problem has been checked.
+// The offer for a filter gradient; the problem must have been checked.
 Offer<ConvolutionProblem> depthwise_rows_filter(ConvolutionProblem const& problem, Device const& device);
 
 program::Program depthwise_rows_program(Plan<ConvolutionProblem> const& plan);
@@ -43,13 +43,13 @@ inline constexpr DepthwiseRowsShape emulated_rows_shapes[] = {
     {false, true, false, 4, 2, 3, 3, 1, 1, false, true, 1, true},
     {false, false, false, 1, 2, 3, 3, 1, 1, true, true, 1, true}};
 
-// The dilation along rows (axis 0) or columns; 1 if a single tap has no distance to others. Each phase modulo
-// the dilations is a convolution without dilation.
+// The dilation along rows (axis 0) or columns; 1 if there is only one tap. Each phase modulo the dilations is
+// a convolution without dilation.
 Index dilation_of(ConvolutionProblem const& problem, int axis);
 Index dilation_phases(ConvolutionProblem const& problem);
 std::string phases_text(ConvolutionProblem const& problem);
 
-// Inputs in tf32 are read as f32, whose bits they are; sums are in f32 anyway.
+// Replaces tf32 by f32: the inputs are stored as f32, and sums are in f32 anyway.
 KernelTypes as_f32(KernelTypes types);
 
 // "DepthwiseRowsShape{false, true, ...}"
@@ -59,11 +59,11 @@ std::string shape_text(DepthwiseRowsShape const& shape);
 // that the emulator has, if any. `max_vector`: the largest vector of channels; 1 unless they are contiguous.
 std::optional<DepthwiseRowsShape> rows_shape(ConvolutionProblem const& problem, bool channels_last,
                                              int max_vector, bool emulated);
-// Returns the number of rows of a part of `rows` rows, at least `minimum`, so that parts of `threads` threads
-// each fill the GPU.
+// Divides `rows` rows into parts with `threads` threads each, enough to fill the GPU; returns the number of
+// rows of a part, at least `minimum`.
 Index rows_of_part(Index rows, Index minimum, Index threads, DepthwiseRowsShape const& shape, Gpu const& gpu);
-// Predicted seconds without the launches, from the memory traffic and the multiply-adds, which overlap in
-// part: within a quarter of the times of an H100 between 7 and 190 us.
+// Predicted seconds without the launches, from the memory traffic and the multiply-adds, which partly
+// overlap; within a quarter of the times of an H100 between 7 and 190 us.
 double rows_seconds(ConvolutionProblem const& problem, Gpu const& gpu);
 // The largest vector of contiguous channels, a power of two in 16 bytes, that all pixels of the tensor allow.
 int channel_vector(TensorDescription const& images);

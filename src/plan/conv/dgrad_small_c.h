@@ -6,7 +6,7 @@
 namespace cosmati::plan {
 
 struct DgradSmallCForm {
-  ConvolutionForm form;         // m or n: all pixels of dx
+  ConvolutionForm form;         // all pixels of dx are m or n
   DgradSmallCArguments window;  // without pointers and group; `shape` is the recipe's
 };
 DgradSmallCForm dgrad_small_c_form(ConvolutionProblem const& problem, DgradSmallCShape const& shape);

@@ -71,7 +71,7 @@ int reached(CellShape const& shape) {
   return products;
 }
 
-// CellTiles of an image, down and across.
+// The number of cell tiles of an image, down and across.
 struct CellTiles {
   Index down, across;
 };
@@ -151,7 +151,8 @@ class CellSearch {
   }
 
   // Predicted seconds: limited by tensor cores, shared memory, issue slots, latency or memory. Fitted to 132
-  // shapes without merged columns for six layers on an H100, which it predicts to 10 % (docs/decisions/0019).
+  // shapes without merged columns for six layers on an H100, which it predicts within 10 %
+  // (docs/decisions/0019).
   double predicted(CellShape const& shape, int chunks, double tiles) const {
     constexpr double launch_seconds = 3e-6, mma_clocks = 3.0, matrices_clocks = 5.4, fragment_clocks = 1.9,
                      chunk_clocks = 1200, tile_clocks = 2600;

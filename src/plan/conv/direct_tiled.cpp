@@ -105,7 +105,7 @@ struct Cost {
 struct BlockCost {
   double issue, alone;
 };
-// Without planes: a lower bound, for one round and no loads.
+// If `planes` is null: a lower bound, for one round and no loads.
 BlockCost block_cost(SlidingForm const& sliding, DirectTiledRecipe const& recipe, PlaneSchedule const* planes,
                      Gpu const& gpu) {
   constexpr double share_of_issue = 0.5, dependent = 2;
@@ -153,7 +153,7 @@ struct LaunchCost {
   BlockCost sum{};
   double results = 0;
 
-  // Without planes: lower bounds.
+  // If `planes` is null, adds lower bounds.
   void add(SlidingForm const& sliding, DirectTiledRecipe const& recipe, PlaneSchedule const* planes,
            Gpu const& gpu) {
     SlidingArguments const& w = sliding.window;
@@ -181,7 +181,7 @@ struct LaunchCost {
 
 constexpr double launch_seconds = 3e-6;
 
-// A lower bound of the seconds of a tile with any number of channels at a time.
+// A lower bound of the seconds that a tile takes, whatever the number of channels at a time.
 double least_seconds(SlidingLaunches const& launches, DirectTiledRecipe const& recipe, Gpu const& gpu) {
   constexpr Index most_resident = 64;
   double seconds = 0;

@@ -57,7 +57,7 @@ WindowForm window_form(TensorDescription const& tensor, ProductIndex const& oute
   return form;
 }
 
-// The image that windows are taken of, and the position of the first one's first element.
+// The image from which windows are taken, and the position of the first window's first element.
 struct ImageWindow {
   Index top, left, height, width;
   bool windowed;
@@ -277,13 +277,13 @@ std::vector<Parity> parities_of(SpatialAxis const& axis) {
   return list;
 }
 
-// `windowed`: windows of some phase reach beyond dy.
+// `windowed`: whether windows of some phase reach beyond dy.
 ConvolutionForm data_form(ConvolutionProblem const& p, Parity const& rows, Parity const& columns,
                           bool windowed, DepthOrder order) {
   Index const channels = p.x.extent(1) / p.groups, filters = p.y.extent(1) / p.groups;
   Walk dy, w, dx;
   dy['n'].stride = stride_of(p.y, 0);
-  dy['c'].stride = stride_of(p.y, 1);  // for the depth: the channels of dy
+  dy['c'].stride = stride_of(p.y, 1);  // along the depth, 'c' counts channels of dy
   dy['p'] = {stride_of(p.y, 2), 1, 0};
   dy['q'] = {stride_of(p.y, 3), 0, 1};
   dy['r'] = {-rows.back * stride_of(p.y, 2), to_int(-rows.back), 0};
@@ -378,7 +378,7 @@ std::vector<ConvolutionForm> forms_of(ConvolutionProblem const& problem, DepthOr
   for (Parity const& rows : all_rows)
     for (Parity const& columns : all_columns)
       forms.push_back(data_form(problem, rows, columns, windowed, order));
-  if (forms.empty()) forms.push_back(whole_gradient_form(problem));  // without any pixels
+  if (forms.empty()) forms.push_back(whole_gradient_form(problem));  // a form without pixels
   return forms;
 }
 

@@ -31,7 +31,7 @@ struct WindowForm {
   WindowArguments arguments;
   Index base = 0;
   OperandAccess access;
-  Index lane_stride = 1;  // elements between those that adjacent lanes load, if they load single ones
+  Index lane_stride = 1;  // elements between the loads of adjacent lanes, if these load single elements
   int alignment = 1;      // bytes
   bool windowed = false;  // elements may lie outside the image
 };
@@ -94,7 +94,7 @@ ConvolutionForm exchanged(ConvolutionForm form);
 // Combines all groups into one with all channels of the result; a and b are unchanged.
 ConvolutionForm with_all_channels(ConvolutionForm form);
 
-// That of a forward convolution, or of a data gradient over all pixels of dx.
+// Returns the form with all channels of a forward convolution, or of a data gradient over all pixels of dx.
 ConvolutionForm all_channels_form(ConvolutionProblem const& problem);
 
 // Pads the last digit of k so that each step of `block_k` has constant values of the other digits.

@@ -39,7 +39,7 @@ Problem as_forward(Problem const& problem) {
   return problem.direction == ConvolutionDirection::data ? mirrored(problem) : problem;
 }
 
-// `p` is a forward convolution, perhaps made of a data gradient.
+// `p` is a forward convolution, possibly derived from a data gradient.
 std::string fprop_small_c_violation(Problem const& p, Device const& device) {
   bool const of_gradient = p.direction == ConvolutionDirection::data;
   char const *const x = of_gradient ? "dy" : "x", *const y = of_gradient ? "dx" : "y";
@@ -154,8 +154,8 @@ class FpropSmallCSearch {
     best_ = {{}, shape, all, blocks, filters, seconds};
   }
 
-  // Predicted seconds. Fitted to seven shapes for three layers on an H200, which it predicts to 15 %: tensor
-  // cores, shared memory and the copies overlap little, and less with few warps (docs/decisions/0026).
+  // Predicted seconds. Fitted to seven shapes for three layers on an H200, which it predicts within 15 %:
+  // tensor cores, shared memory and the copies overlap little, and less with few warps (docs/decisions/0026).
   double predicted(FpropSmallCShape const& shape, double tiles, double blocks, double filters) const {
     constexpr double launch_seconds = 5e-6, mma_clocks = 1.8, slots_of_run = 70;
     double const steps = shape.rows.taps * shape.steps(size_), columns = 4 * shape.bands;
@@ -167,7 +167,7 @@ class FpropSmallCSearch {
     double const moves = (shape.patch() * slots_of_pixel + shape.outputs() * columns * slots_of_run) / 32 / 4;
     double const together =
         std::clamp(blocks * filters / gpu_.multiprocessors, 1.0, static_cast<double>(shape.blocks));
-    // Measured for pixels that are copied: 1.1 to 1.4 times as long.
+    // Measured: copying pixels takes 1.1 to 1.4 times as long.
     double const clocks = (tensor + 0.4 * shared + 1.3 * moves) * (shape.async ? 1.3 : 1) *
                           (1 + 0.15 * std::pow(16 / (together * shape.warps), 2));
     double const compute = std::ceil(tiles / blocks) * together * clocks / gpu_.clock_hertz;

@@ -15,7 +15,7 @@ struct FpropSmallCPlan {
 // The shape that is predicted to be fastest.
 FpropSmallCPlan fprop_small_c_plan(ConvolutionProblem const& problem, Device const& device);
 
-// The pixels of a tile's patch of x, which strides may make too many for an int.
+// The number of pixels of a tile's patch of x, which may not fit in an int if strides are large.
 Index patch_pixels(FpropSmallCShape const& shape);
 inline constexpr Index max_patch_pixels = 1 << 16;
 // The part of a kernel's arguments that describes x, the images' tiles and the extents of y, without

@@ -15,8 +15,8 @@ namespace cosmati::plan {
 
 // Returns the function of an expression of the epilogue language; empty if there is none.
 std::string function_text(ConvolutionProblem const& problem, ConvolutionForm const& form);
-// The types of the epilogue and of the destination, whose adjacent elements follow each other along k (n) or
-// mn (m).
+// The types of the epilogue and of the destination. Adjacent elements of the destination are along n
+// (Along::k) or along m (Along::mn).
 std::string epilogue_text(ConvolutionForm const& form);
 std::string destination_text(ConvolutionForm const& form, Along along = Along::k);
 
@@ -50,7 +50,7 @@ decltype(auto) with_parts(Plan<ConvolutionProblem> const& plan, Use&& use) {
                                  [&](auto epilogue) { return use(epilogue, DigitArguments{}); });
 }
 
-// `arguments`: of the problem, or of a program's run.
+// `arguments` are those of the problem, or of a program's run.
 template <class Epilogue, class Arguments>
 void fill_epilogue(Epilogue& epilogue, ConvolutionForm const& form, Arguments const& arguments) {
   if constexpr (std::is_same_v<Epilogue, HostEpilogueArguments>) {

@@ -1,4 +1,4 @@
-// From a plan of a convolution to the parameters of its launches.
+// Turns a plan of a convolution into the parameters of its launches.
 #pragma once
 #include "src/plan/conv/form.h"
 #include "src/plan/gemm/launch.h"

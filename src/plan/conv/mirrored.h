@@ -10,7 +10,7 @@ namespace cosmati::plan {
 std::string mirror_violation(ConvolutionProblem const& problem);
 
 // The problem with x and y exchanged, in the same direction. The filter's first two dimensions are exchanged,
-// and its taps have negative strides: pointers to it begin at the last tap. Without bias gradient.
+// and its taps have negative strides: pointers to it begin at the last tap. The bias gradient is omitted.
 ConvolutionProblem mirrored(ConvolutionProblem problem);
 
 // The number of elements from the first tap of a filter to the last.

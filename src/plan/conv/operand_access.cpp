@@ -8,14 +8,14 @@
 namespace cosmati::plan {
 namespace {
 
-// The distance in elements of adjacent values of an index, whose digits with a single value have no stride.
+// The distance in elements between adjacent values of an index; digits with a single value have no stride.
 Index neighbor_stride(IndexStrides const& steps) {
   for (IndexStride const* digit : {&steps.last, &steps.middle, &steps.first})
     if (digit->stride != 0) return std::abs(digit->stride);
   return 0;
 }
 
-// Without the strides of digits that have a single value.
+// Removes the strides of digits that have a single value.
 IndexStrides used_strides(ProductIndex const& index, IndexStrides steps) {
   if (index[0].extent <= 1) steps.first = {};
   if (index[1].extent <= 1) steps.middle = {};
@@ -46,7 +46,7 @@ int width_along(ProductIndex const& index, IndexStrides const& along, IndexStrid
 void set_access(WindowForm& form, ProductIndex const& outer, ProductIndex const& depth) {
   IndexStrides const o = used_strides(outer, form.arguments.outer),
                      d = used_strides(depth, form.arguments.depth);
-  // A run that may lie partly outside the image has a single element.
+  // If a run might lie partly outside the image, runs have a single element.
   auto const width_of = [&](ProductIndex const& index, IndexStrides const& along, IndexStrides const& other) {
     if (form.windowed && (along.last.down != 0 || along.last.right != 0)) return 1;
     return width_along(index, along, other, form.base, form.arguments.batch_stride, form.type,

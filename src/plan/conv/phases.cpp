@@ -68,7 +68,7 @@ std::string together_violation(ConvolutionProblem const& problem, WindowProducts
   if (partition == Partition::stream_k) return "stream-K ranges of steps cannot span phases";
   if (windows.filter_gradient || !(windows.by_digits || windows.by_pixels))
     return "there is only one product";
-  // Those with DigitArguments for the operands are larger than those with matrices.
+  // Parameters with DigitArguments for the operands are larger than those with matrices.
   std::size_t const bytes = with_epilogue_arguments(problem, []<class Epilogue>(Epilogue const&) {
     return sizeof(GemmParameters<ImageArguments, FilterArguments, Epilogue, DigitArguments>);
   });

@@ -55,7 +55,7 @@ std::vector<Path> ways_of(ConvolutionForm const& form, Gpu const& gpu) {
 }
 
 // For few filters whose windows are loaded element by element: on an H100, 16 filters of 6x5x5 took 6.6 us,
-// 8.3 us with small (docs/decisions/0040).
+// but 8.3 us with small (docs/decisions/0040).
 NamedPolicy slim_of(NamedPolicy const& small) {
   GemmPolicy policy = small.policy;
   policy.block_n = 32;
@@ -234,18 +234,19 @@ class Search {
     return is_f32 && form.image().access.width == 1 ? 1.25 : 1;
   }
 
-  // With 1x1 filters, runs of an image are predicted as fast as those of a matrix, but their positions are
-  // found by digits. On an H100 three took 254, 228 and 49 us, by batched products 193, 163 and 40 us.
+  // With 1x1 filters, runs of an image are predicted to be as fast as those of a matrix, but their positions
+  // are found by digits. On an H100, three convolutions took 254, 228 and 49 us, but 193, 163 and 40 us as
+  // batched products.
   double digits_factor(ConvolutionForm const& form) const {
     bool const runs = !form.image().windowed && form.image().access.width > 1;
     bool const one_tap = problem_.w.extent(2) * problem_.w.extent(3) == 1;
     return runs && one_tap && problem_.direction != ConvolutionDirection::filter ? 1.35 : 1;
   }
 
-  // Windows of 16-bit types by mma.sync. On an H200, forward from 32 channels of 160x160 to 64 with stride 2
-  // took 45.7 us (predicted 26), the data gradient from 32 filters of 56x56 82 us (56), and filter gradients
-  // of the suites 1.2 to 1.7 times their prediction. Runs of 4 bytes (18 channels of 56x56) took 106 us
-  // (31), single elements (3 channels of 512x512) 750 us (276).
+  // Windows of 16-bit types by mma.sync. On an H200, a forward convolution from 32 channels of 160x160 to 64
+  // with stride 2 took 45.7 us (predicted: 26), a data gradient from 32 filters of 56x56 took 82 us (56), and
+  // filter gradients of the suites took 1.2 to 1.7 times their prediction. Runs of 4 bytes (18 channels of
+  // 56x56) took 106 us (31), single elements (3 channels of 512x512) 750 us (276).
   double windows_factor(GemmRecipe const& product, ConvolutionForm const& form) const {
     bool const measured = size_of(form.a.type) == 2 && product.policy.multiply == Multiply::mma &&
                           wgmma_device_violation(device_.gpu).empty();

@@ -182,7 +182,7 @@ program::Program product_program(Plan<Problem> const& plan) {
       Index const blocks = blocks_of(form, recipe);
       program::Grid const grid{blocks, recipe.product.splits, form.groups};
       ProductLaunch const launch = launch_of(form, image);
-      if (made.is_emulated())  // which has only the kernels for several phases
+      if (made.is_emulated())  // the emulator has only the kernels for several phases
         made.launch_groups<ManyPhases>(
             number, grid, [launch, blocks](program::Run const& run, Index first_group, ManyPhases& to) {
               to.count = 1;

@@ -1,4 +1,4 @@
-// From a convolution's plan to its program.
+// Turns a convolution's plan into its program.
 #pragma once
 #include <memory>
 #include <string>
@@ -10,8 +10,8 @@
 
 namespace cosmati::plan {
 
-// Not for gemm, image_products, image_slices, group_slices, channels_last and the bias gradient, which
-// prepare other plans.
+// Returns the program of a plan. Not for gemm, image_products, image_slices, group_slices, channels_last and
+// the bias gradient, which prepare other plans.
 program::Program program_of(Plan<ConvolutionProblem> const& plan);
 
 // Prepares the plan's program for its backend.
@@ -32,7 +32,7 @@ class ConvolutionProgram {
   // The workspace begins with the memory that the plan's kernels write, followed by the copied filter and the
   // converted tensors.
   explicit ConvolutionProgram(Plan<ConvolutionProblem> const& plan);
-  // The workspace is the algorithm's own, and its kernels accept operands of every type.
+  // For algorithms that lay out the workspace themselves, and whose kernels accept operands of every type.
   ConvolutionProgram(Plan<ConvolutionProblem> const& plan, program::Workspace workspace);
 
   bool is_emulated() const { return plan_.device.backend == Backend::emulator; }
@@ -48,8 +48,8 @@ class ConvolutionProgram {
                      Index batch, char const* slot);
   static void* result(program::Run const& run) { return run.tensors[2]; }
 
-  // Returns what writes the parameters of a kernel that finds the elements of `image` and `filter` by
-  // `window`.
+  // Returns a function that writes the parameters of a kernel that locates the elements of `image` and
+  // `filter` by `window`.
   template <class Arguments>
   auto window_writer(Arguments window, ConvolutionForm form) const {
     return [window, form = std::move(form), x = image, w = filter](program::Run const& run, auto& to) {
@@ -63,8 +63,8 @@ class ConvolutionProgram {
 
   // Adds a complete kernel specification, for a pass over an operand.
   std::size_t add_pass(program::KernelSpec kernel);
-  // Adds a kernel, with declarations and label; the first of them computes the sums. The size of the
-  // parameters precedes other assertions.
+  // Adds a kernel, with declarations and label; the first kernel added computes the sums. The size of the
+  // parameters is asserted before anything else.
   template <class Parameters>
   std::size_t add_kernel(program::KernelSpec kernel, ConvolutionForm const& form) {
     return add_kernel(std::move(kernel), form, sizeof(Parameters));
@@ -73,14 +73,14 @@ class ConvolutionProgram {
   void launch(std::size_t kernel, program::Grid grid, Write write, std::size_t bytes = sizeof(Parameters)) {
     program_.steps.push_back(program::launch_of<Parameters>(kernel, grid, std::move(write), bytes));
   }
-  // The grid's z is the group, of which there may be more than a launch supports; write(run, first,
-  // parameters).
+  // Adds launches for a grid whose z is the group, as many as its limit requires; each calls write(run,
+  // first, parameters) with its first z.
   template <class Parameters, class Write>
   void launch_groups(std::size_t kernel, program::Grid grid, Write const& write,
                      std::size_t bytes = sizeof(Parameters)) {
     launch_batch<Parameters>(program_, kernel, grid, write, bytes);
   }
-  std::size_t add_transform(program::Transform const& transform);  // equal ones once
+  std::size_t add_transform(program::Transform const& transform);  // adds equal transforms only once
   std::size_t add_product(Plan<GemmProblem> product);
   void call(program::Step step) { program_.steps.push_back(std::move(step)); }
   program::Program finish() && { return std::move(program_); }
@@ -90,7 +90,7 @@ class ConvolutionProgram {
                          std::size_t parameter_bytes);
 
   Plan<ConvolutionProblem> const& plan_;
-  DataType kernel_type_ = DataType::f32;  // of both operands, in the emulator
+  DataType kernel_type_ = DataType::f32;  // the type of both operands in the emulator
   bool has_main_ = false;
   program::Program program_;
 };

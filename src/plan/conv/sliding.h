@@ -11,7 +11,7 @@
 
 namespace cosmati::plan {
 
-// The pointers of `window` are null; bases are added to the tensors', in elements.
+// The pointers of `window` are null; bases are added to the tensors' pointers, in elements.
 struct SlidingForm {
   ConvolutionForm form;  // for depthwise: with all channels
   SlidingArguments window;
@@ -29,7 +29,7 @@ using SlidingLaunches = std::vector<std::vector<SlidingForm>>;
 SlidingLaunches sliding_launches(ConvolutionProblem const& problem, ConvolutionAlgorithm algorithm);
 // Whether the kernel that interleaves phases computes them.
 bool take_turns(SlidingLaunches const& launches);
-// "1 launch for 4 phases"; `times`: the number of repetitions.
+// Returns text such as "1 launch for 4 phases"; `times` is the number of repetitions.
 std::string launches_text(SlidingLaunches const& launches, Index times = 1);
 
 // The largest size of a kernel's parameters for compute capability 7.0 and later.
@@ -72,7 +72,8 @@ void set_pixel_numbers(Window& window, ConvolutionForm const& form) {
   };
   window.number_image = number('n'), window.number_row = number('p'), window.number_column = number('q');
 }
-// `output` and `tap` of the image, `weight` of the filter; their `step` is along the axis.
+// `output` and `tap` are digits of the image, `weight` is a digit of the filter; their `step` is along the
+// axis.
 WindowAxis window_axis(FoundDigit const& output, FoundDigit const& tap, FoundDigit const& weight,
                        int IndexStride::*step, int origin, int size);
 
@@ -83,7 +84,7 @@ std::string initializer(KnownAxis const& axis);
 // The program of direct_tiled and depthwise, except for filter gradients.
 program::Program sliding_program(Plan<ConvolutionProblem> const& plan);
 
-// Returns the power of two in 2^least..2^most whose tiles waste the least.
+// Returns the logarithm, from `minimum` to `maximum`, of the power of two whose tiles waste the least.
 int log2_lanes_of(Index extent, int minimum, int maximum);
 
 struct SlidingGrid {

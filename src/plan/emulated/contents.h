@@ -10,14 +10,14 @@
 
 namespace cosmati::emulator {
 
-// Bytes in the workspace of operands of other types, which are converted before the launch.
+// Rounds up the workspace bytes of an operand of another type, which is converted before the launch.
 inline Index padded_bytes(Index bytes) { return (bytes + 63) / 64 * 64; }
 
 struct KernelTypes {
   DataType a, b;
 };
-// Returns the types of the operands in the kernel: their own if the catalogue contains it, otherwise the type
-// of the sums.
+// Returns the types of the operands in the kernel: their own if the catalogue contains such a kernel,
+// otherwise the type of the sums.
 KernelTypes kernel_types(DataType a, DataType b, DataType sum, Multiply multiply);
 std::size_t widening_bytes(GemmProblem const& problem, Multiply multiply);
 

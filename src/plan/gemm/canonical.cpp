@@ -1,4 +1,4 @@
-// Directions, widths and strides of a matrix product.
+// Computes the majors, vector widths and strides of a matrix product.
 #include "src/plan/gemm/canonical.h"
 
 #include <algorithm>

@@ -18,7 +18,7 @@ struct MatrixForm {
   int width = 1;  // contiguous elements along n per access
   bool present = false;
   bool by_threads = false;  // loaded by threads, in a kernel whose operands are otherwise loaded by TMA
-  bool transposed = false;  // MN-major; these threads write K-major tiles
+  bool transposed = false;  // MN-major in memory; the threads write K-major tiles
 };
 
 struct CanonicalGemm {
@@ -28,24 +28,24 @@ struct CanonicalGemm {
   MatrixForm d, c;  // (m, n)
   std::vector<MatrixForm> operands, stores;
   DataType sum = DataType::f32;
-  DataType evaluation = DataType::f32;  // in which the epilogue is evaluated
+  DataType evaluation = DataType::f32;  // type in which the epilogue is evaluated
   bool identity = true;                 // the epilogue is `acc`
   bool by_pointers = false;             // a, b, c and d are arrays of pointers
   bool of_pieces = false;               // a and b hold pieces of f32 factors (plan/gemm/pieces.h)
 };
 
-// `swapped` selects one of the two products that compute d; by default the one for which rows of d are
+// `swapped` selects one of the two products that compute d; the default is the one for which rows of d are
 // contiguous.
 CanonicalGemm canonical(GemmProblem const& problem, std::optional<bool> swapped = {});
 
-// The major of d: contiguous along n (depth), otherwise along m (outer).
+// Returns the major of d: Along::k if d is contiguous along n, otherwise Along::mn.
 Along direction_of_result(CanonicalGemm const& form);
 
-// Returns the width, at most 16 bytes, of vectors along `along` for which every aligned run is aligned, if
-// the operand has these extents.
+// Returns the width of the widest vectors along `along`, at most 16 bytes, at which all runs of an operand
+// with these extents are aligned.
 int width_of(MatrixForm const& operand, Along along, Index outer, Index depth);
 
-// Returns the major of the operand, and the widest vector of at most 16 bytes for which all its runs are
+// Returns the major of the operand, and the widest vector, at most 16 bytes, at which all its runs are
 // aligned.
 OperandAccess access_of(MatrixForm const& operand);
 

@@ -43,7 +43,7 @@ EpilogueSchedule epilogue_schedule(epilogue::Expression const& expression) {
 
 namespace {
 
-// `volume`: of the undivided product.
+// `volume` is that of the undivided product.
 void finalize_recipe(GemmRecipe& recipe, KPartition const& k_partition, CanonicalGemm const& form,
                      Device const& device, Volume const& volume) {
   Gpu const& gpu = device.gpu;
@@ -92,11 +92,11 @@ std::string store_parts(GemmRecipe& recipe, CanonicalGemm const& form, Device co
 struct PolicySearch {
   MainLoop main_loop;
   Multiply multiply;
-  GemmProblem const& problem;  // of a group: one of its members
-  CanonicalGemm const& form;   // of the operands after the passes; of a group: what its members share
+  GemmProblem const& problem;  // for a group, one of its members
+  CanonicalGemm const& form;   // the product after repacking; for a group, what its members share
   Device const& device;
   PlanOptions const& options;
-  GemmRecipe const* passes = nullptr;  // that repack operands
+  GemmRecipe const* passes = nullptr;  // repack operands; null if there are none
   GroupForm const* group = nullptr;
 
   bool emulated() const { return device.backend == Backend::emulator; }
@@ -149,12 +149,12 @@ void choose_epilogue(GemmPolicy& policy, PolicySearch const& search) {
                               (search.multiply == Multiply::mma && search.form.sum != DataType::f64)
                           ? EpilogueSchedule::staged
                           : epilogue_schedule(search.problem.epilogue.expression);
-  // Results that TMA cannot store are staged and stored by runs of a row.
+  // Results that TMA cannot store are staged, then stored in runs along a row.
   if (search.multiply == Multiply::wgmma && !stores_by_tma(policy, search.form))
     policy.epilogue = EpilogueSchedule::staged;
 }
 
-// Chooses the bound of registers, as a number of resident blocks.
+// Chooses the bound on registers, expressed as a number of resident blocks.
 void bound_registers(GemmRecipe& recipe, PolicySearch const& search, bool any_policy) {
   GemmPolicy& policy = recipe.policy;
   // With up to 256 threads per multiprocessor every bound allows the maximum number of registers, but the
@@ -164,8 +164,8 @@ void bound_registers(GemmRecipe& recipe, PolicySearch const& search, bool any_po
   bool const bound = policy.blocks * policy.threads() > 256;
   if (!bound && search.multiply == Multiply::fma && recipe.a.along == Along::mn && any_policy)
     policy.blocks = 1;
-  // Single-element loads need registers for an address each, and the search for a group's member needs a
-  // few more.
+  // Single-element loads each need registers for an address, and the search for a group's member needs a few
+  // more.
   if (search.multiply != Multiply::wgmma &&
       (recipe.a.width == 1 || recipe.b.width == 1 || search.group != nullptr))
     policy.blocks = std::max(1, policy.blocks - 1);
@@ -185,7 +185,7 @@ std::vector<KPartition> partitions_to_try(GemmRecipe const& recipe, PolicySearch
                                       search.main_loop == MainLoop::warp_specialized});
 }
 
-// Divides the work of a policy, whose volume is given, in the ways that are worth trying.
+// Tries the partitions that are worth trying for the work of a policy, which has the given volume.
 void search_partitions(BestOffer<GemmProblem>& best, GemmRecipe const& undivided, Volume const& volume,
                        PolicySearch const& search) {
   CanonicalGemm const& form = search.form;
@@ -213,15 +213,15 @@ void search_partitions(BestOffer<GemmProblem>& best, GemmRecipe const& undivided
             fmt::format("needs {} bytes of workspace; at most {}", workspace, search.options.max_workspace));
       continue;
     }
-    // On an H100, predicted gains of 0.4 to 2.2 % by stream-K at 4096^3, 6144^3 and 10240x4096x4096 were
-    // losses of 2 to 4 %, and those of more than 10 % were gains.
+    // On an H100, predicted gains of 0.4 to 2.2 % by stream-K at 4096^3, 6144^3 and 10240x4096x4096 turned
+    // out to be losses of 2 to 4 %; predicted gains of more than 10 % were real.
     double const share = k_partition.partition == Partition::stream_k ? 0.95 : 1.0;
     if (best.takes(recipe.predicted_seconds, share))
       best.take({{}, workspace, recipe.predicted_seconds, recipe, {}});
   }
 }
 
-// Keeps the policy that is predicted to be fastest in `best`.
+// Stores the policy that is predicted to be fastest in `best`.
 void search_policies(BestOffer<GemmProblem>& best, PolicySearch const& search) {
   std::vector<NamedPolicy> policies;
   if (std::string why = select_policies(search, policies); !why.empty()) return best.refuse(std::move(why));
@@ -258,8 +258,8 @@ void search_policies(BestOffer<GemmProblem>& best, PolicySearch const& search) {
   }
 }
 
-// The offer with the text of its recipe, or the refusal. A search finds several that are better than those
-// before, whose text nobody reads.
+// Returns the offer with the text of its recipe, or the refusal. The text is made only here because a search
+// often replaces its best offer.
 Offer<GemmProblem> result_of(BestOffer<GemmProblem>&& best) {
   Offer<GemmProblem> offer = std::move(best).result();
   if (offer.refusal.empty()) offer.text = to_string(offer.recipe);
@@ -320,8 +320,8 @@ Offer<GemmProblem> best_path(GemmProblem const& problem, Device const& device, P
   return *best;
 }
 
-// Bytes that mma.sync cannot read are copied first, contiguous along k, on GPUs without wgmma, for which
-// warp_specialized does the same.
+// On GPUs without wgmma, 8-bit operands that mma.sync cannot read are first copied to be contiguous along k.
+// With wgmma, warp_specialized does the same.
 void search_copied_bytes(BestOffer<GemmProblem>& best, GemmProblem const& problem, Device const& device,
                          PlanOptions const& options) {
   if (features_of(device.gpu).wgmma || problem.by_pointers) return;

@@ -11,8 +11,8 @@
 namespace cosmati::plan {
 
 struct GroupForm {
-  // The nonempty problems, all swapped or none, those with the largest k first, so that the longest tiles do
-  // not start last.
+  // The nonempty problems, either all swapped or none. Those with the largest k come first, so that the
+  // longest tiles do not start last.
   std::vector<CanonicalGemm> problems;
   std::vector<std::size_t> member;  // index of each in the GroupedGemmProblem
   // The properties for which a kernel for all of them is compiled: majors and widths that every problem

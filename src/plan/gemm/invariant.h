@@ -1,5 +1,6 @@
 // Matrix products whose rows are bit-identical for every m and batch
-// (docs/decisions/0028-batch-invariance.md): by one multiply, over ascending k, from one side.
+// (docs/decisions/0028-batch-invariance.md): all use the same multiply, ascending k and the same operand
+// order.
 #pragma once
 #include <optional>
 #include <string>
@@ -13,12 +14,13 @@ namespace cosmati::plan {
 // Returns the single-thread multiply for these types.
 Multiply simple_multiply(CanonicalGemm const& form);
 
-// Sums of this type must be added in a fixed order; the order of integers does not matter.
+// Whether sums of this type must be added in a fixed order; the order of integers does not matter.
 inline bool keeps_order(PlanOptions const& options, DataType sum) {
   return options.batch_invariant && sum != DataType::s32;
 }
 
-// Returns the fastest multiply for the types and the GPU, of the main loop `kernel` if it names one.
+// Returns the fastest multiply for the types and the GPU, limited to the main loop that `kernel` names, if
+// any.
 Multiply invariant_multiply(CanonicalGemm const& form, Gpu const& gpu, std::string const& kernel);
 // The reason why the main loop does not support that multiply; empty if it does.
 std::string invariant_violation(MainLoop main_loop, CanonicalGemm const& form, Gpu const& gpu,
@@ -28,8 +30,8 @@ std::string invariant_violation(MainLoop main_loop, CanonicalGemm const& form, G
 // requested.
 std::optional<bool> invariant_side(GemmProblem const& problem, PlanOptions const& options);
 
-// Keeps those of `policies` that add an element's products in order, by wgmma of a single shape unless one
-// policy was requested, with the partition `asked`. Returns why none is left.
+// Keeps those of `policies` that add an element's products in order; unless one policy was requested, by a
+// single shape of wgmma. Returns why none is left, or why `asked` is unsuitable.
 std::string keep_invariant(std::vector<NamedPolicy>& policies, std::optional<Partition> asked);
 
 }  // namespace cosmati::plan

@@ -1,4 +1,4 @@
-// From a plan to a launch: the grid, and the parameters that do not depend on pointers' types.
+// Turns a plan into a launch: the grid, and the parameters that do not depend on pointer types.
 #pragma once
 #include <cstddef>
 
@@ -21,7 +21,8 @@ struct GemmGrid {
 
 GemmGrid grid_of(GemmRecipe const& recipe, CanonicalGemm const& problem);
 
-// `data` points to the first element or, if by_pointers, to an array of pointers to those of the batch.
+// `data` points to the first element or, if by_pointers, to an array of pointers to the first elements of the
+// batch.
 MatrixArguments matrix_arguments(MatrixForm const& form, void const* data, bool by_pointers = false);
 
 // Calls use(Arguments{}) with the type of epilogue arguments of the composed kernel of `form`.
@@ -34,7 +35,7 @@ decltype(auto) with_epilogue_arguments(CanonicalGemm const& form, std::size_t sc
              : use(ManyEpilogueArguments{});
 }
 
-// Returns the schedule without the matrices and the tag of each launch.
+// Returns the schedule, except for the matrices and the tag, which each launch sets.
 ScheduleArguments schedule_of(GemmRecipe const& recipe, std::byte* workspace);
 
 // Fills the parameters that are common to all kernel families.

@@ -55,30 +55,30 @@ bool by_tensor_cores(GemmPolicy const& policy) {
   return policy.multiply == Multiply::mma || policy.multiply == Multiply::wmma;
 }
 
-// How many times slower than an H200 a multiprocessor multiplies by mma.sync. The losses below were measured
-// on an H200, in clocks; slower tensor cores wait less often for the same shared memory and L2 cache. Not for
-// f64, which most GPUs multiply by other units.
+// How many times slower than on an H200 a multiprocessor is at mma.sync. The losses below were measured on an
+// H200, in clocks; slower tensor cores wait less often for the same shared memory and L2 cache. f64 is
+// excluded because most GPUs multiply it in other units.
 double slowness_of_mma(GemmRecipe const& recipe, Gpu const& gpu) {
   constexpr double h200 = 1270;
   return recipe.sum == DataType::f64 ? 1 : h200 / mma_rate(gpu, recipe.sum);
 }
 
 // The losses of a kernel. `wait`: clocks for the next step, relative to a block of one row and column;
-// `reads`: the share of reads from shared memory that is not hidden; `warps`: of a multiprocessor, for the
-// full rate.
+// `reads`: the share of reads from shared memory that is not hidden; `warps`: the warps per multiprocessor
+// that reach the full rate.
 struct Losses {
   double wait, reads, warps, launch_seconds;
   double narrow_copy;  // clocks of a copy of less than 16 bytes
   double caution;      // factor of the prediction
-  // Multiply-adds: the rate with cp.async relative to loads through registers; issue slots of a 16-byte
+  // For multiply-adds: the rate with cp.async relative to loads through registers; issue slots of a 16-byte
   // load from shared memory; clocks until a step's loads arrive, while the steps before are multiplied; and
-  // the share of the shorter of two times that is not hidden by the longer: of multiplying and of that
-  // latency, and of multiplying and of memory traffic.
+  // the share of the shorter of two times that the longer does not hide, for multiplying and that latency,
+  // and for multiplying and memory traffic.
   double by_copies = 0.92, shared_load = 1.5, step_latency = 0, latency_not_hidden = 0, memory_not_hidden = 0;
 };
 // f32 by multiply-adds, fitted to 470 timings of 22 products on an H200 (docs/decisions/0040). With two
-// blocks of 64x64 per multiprocessor and a single step in flight, 1024x1024x1024 took 1.5 times what the
-// instructions take.
+// blocks of 64x64 per multiprocessor and a single step in flight, 1024x1024x1024 took 1.5 times as long as
+// its instructions.
 Losses losses_of_f32(GemmPolicy const& policy) {
   bool const is_wide = std::max(policy.block_m, policy.block_n) > 128;
   double const steps_in_flight = policy.main_loop == MainLoop::multistage ? (policy.stages - 1) / 1.2 : 1.0;
@@ -96,7 +96,7 @@ Losses losses_of_f32(GemmPolicy const& policy) {
 }
 
 // mma.sync: fitted to 393 timings of plain products on an H100 (docs/decisions/0044), and otherwise on an
-// H200. On both, warp_specialized was faster where mma.sync was predicted to win by little.
+// H200. On both, warp_specialized was faster where mma.sync was predicted to win by a small margin.
 Losses losses_of(GemmRecipe const& recipe, CanonicalGemm const& problem, Gpu const& gpu,
                  Volume const& volume) {
   Losses const before = {
@@ -111,7 +111,7 @@ Losses losses_of(GemmRecipe const& recipe, CanonicalGemm const& problem, Gpu con
   if (recipe.policy.multiply == Multiply::fma && problem.a.type == DataType::f32)
     return losses_of_f32(recipe.policy);
   if (recipe.policy.multiply != Multiply::mma) return before;
-  if (volume.of_convolution) {  // in f16 on an H200 six took 1.18 to 1.64 times as long
+  if (volume.of_convolution) {  // on an H200, six in f16 took 1.18 to 1.64 times the prediction
     Losses losses = before;
     losses.caution = features_of(gpu).wgmma && size_of(problem.a.type) == 2 ? 1.15 : 1;
     return losses;
@@ -131,7 +131,7 @@ double issue_efficiency(GemmRecipe const& recipe, CanonicalGemm const& problem, 
                         Losses const& losses, int resident) {
   GemmPolicy const& p = recipe.policy;
   if (by_tensor_cores(p)) {  // warp tiles are loaded from shared memory at 128 bytes per clock
-    // WMMA loads MN-major bytes one at a time, with two-way bank conflicts.
+    // WMMA loads MN-major 8-bit elements one at a time, with two-way bank conflicts.
     auto const times = [&](OperandAccess const& access, DataType type) {
       return p.multiply == Multiply::wmma && size_of(type) == 1 && access.along == Along::mn ? 8 : 1;
     };
@@ -162,8 +162,8 @@ double issue_efficiency(GemmRecipe const& recipe, CanonicalGemm const& problem, 
   return by_copies * overlap * tile * products / (products + losses.shared_load * reads + loads);
 }
 
-constexpr double latency_seconds = 1.2e-6;  // of a first load
-constexpr double share_of_memory = 0.7;     // of its rate
+constexpr double latency_seconds = 1.2e-6;  // of the first load
+constexpr double share_of_memory = 0.7;     // the share of its rate that is reached
 
 // Writing and reading partial sums.
 double seconds_of_partials(double sums, GemmRecipe const& recipe, Gpu const& gpu) {
@@ -209,7 +209,7 @@ Footprint footprint(GemmRecipe const& recipe, CanonicalGemm const& problem, Gpu 
   Footprint print;
   print.shared_bytes = shared_storage_bytes(recipe, problem);
   if (print.shared_bytes > gpu.shared_bytes_per_block) return print;
-  constexpr int reserved_bytes = 1024;  // of shared memory, reserved by the system per block
+  constexpr int reserved_bytes = 1024;  // shared memory that the system reserves per block
   int const by_shared = gpu.shared_bytes_per_multiprocessor / (print.shared_bytes + reserved_bytes);
   int const by_threads = gpu.threads_per_multiprocessor / p.threads();
   constexpr int registers = 65536, max_registers = 256;  // per multiprocessor; per thread (one unused)
@@ -258,8 +258,8 @@ double predict_seconds(GemmRecipe const& recipe, CanonicalGemm const& problem, G
   double clocks_of_block =
       steps * p.block_m * p.block_n * p.block_k /
       (rate(recipe, problem, gpu) * issue_efficiency(recipe, problem, gpu, losses, resident));
-  // Measured on an H200: runs narrower than the 4 bytes of cp.async are loaded element by element, each
-  // waited for. The value for WMMA, whose loader keeps all loads of a thread in flight, is a prediction.
+  // Measured on an H200: runs narrower than the 4 bytes of cp.async are loaded element by element, with a
+  // wait for each. The value for WMMA, whose loader keeps all loads of a thread in flight, is a prediction.
   double const clocks_of_element = p.multiply == Multiply::wmma ? 0.3 : 1.5;
   if (by_tensor_cores(p)) {
     auto const lone = [&](OperandAccess const& access, DataType type) {
@@ -282,7 +282,7 @@ double predict_seconds(GemmRecipe const& recipe, CanonicalGemm const& problem, G
     return (std::max(clocks, latency) + losses.latency_not_hidden * std::min(clocks, latency)) /
            gpu.clock_hertz;
   };
-  // With stream-K all blocks finish at the same time, up to one step.
+  // With stream-K all blocks finish at the same time, to within one step.
   bool const streams = p.partition == Partition::stream_k;
   double const longer = volume.steps > 0 ? volume.longest / volume.steps : 1;  // the deepest tile of a group
   double const multiply =

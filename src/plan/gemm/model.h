@@ -20,10 +20,10 @@ Index tiles_of(GemmPolicy const& policy, CanonicalGemm const& problem);
 
 // The work of a launch, over all matrices or all problems of a group.
 struct Volume {
-  double tiles = 0;                            // including those that only fill the last clusters
-  double steps = 0, longest = 0;               // of k per tile: their mean and maximum
+  double tiles = 0;                            // including tiles that only fill the last clusters
+  double steps = 0, longest = 0;               // steps of k per tile: mean and maximum
   double operand_bytes = 0, result_bytes = 0;  // in memory, each once; including c
-  bool of_convolution = false;                 // its loaders also find the elements of windows
+  bool of_convolution = false;                 // loaders also locate the elements of windows
   bool of_windows = false;                     // TMA unrolls windows
 };
 Volume volume_of(CanonicalGemm const& problem, GemmRecipe const& recipe);
@@ -33,8 +33,8 @@ double predict_seconds(GemmRecipe const& recipe, CanonicalGemm const& problem, G
 double predict_seconds(GemmRecipe const& recipe, CanonicalGemm const& common, Gpu const& gpu,
                        Volume const& volume);
 
-// A bound below the recipe's predicted time for `splits` parts by split-K: repacking operands, reading them
-// once, multiplying at the full rate where the main loop is warp_specialized, and adding the parts. With
+// A lower bound of the recipe's predicted time for `splits` parts by split-K: repacking operands, reading
+// them once, multiplying at the full rate where the main loop is warp_specialized, and adding the parts. With
 // splits = 1 (warp_specialized only), a bound for every partition. 0 for main loops without such a bound.
 double least_seconds_of_parts(GemmRecipe const& recipe, CanonicalGemm const& problem, Gpu const& gpu,
                               Volume const& volume, int splits);

@@ -13,7 +13,7 @@ namespace cosmati::plan {
 namespace {
 
 // The reason why cp.async is unsuitable for an operand; empty if it is suitable. It copies 4, 8 or 16 bytes
-// without changing them; anything else passes through registers and waits a full latency in each step.
+// without changing them; anything else passes through registers and waits for the full latency in each step.
 std::string not_copied(char const* name, MatrixForm const& operand, CanonicalGemm const& form) {
   OperandAccess const access = access_of(operand);
   int const size = size_of(operand.type);

@@ -14,7 +14,7 @@ std::string copies_violation(CanonicalGemm const& form);
 // The reason why tensor cores do not support the problem by mma.sync; empty if they do.
 std::string mma_violation(CanonicalGemm const& form, Gpu const& gpu);
 
-// The reason why WMMA does not support the problem; it supports both majors. Empty if it does.
+// The reason why WMMA, which supports both majors, does not support the problem; empty if it does.
 std::string wmma_violation(CanonicalGemm const& form, Gpu const& gpu);
 
 }  // namespace cosmati::plan

@@ -47,7 +47,7 @@ std::vector<OperandPath> operand_paths(GemmProblem const& problem, std::optional
   for (bool const swapped : {own, !own}) {
     CanonicalGemm const form = canonical(problem, swapped);
     // A tile has at least 64 rows but may have fewer columns, so exchanging m and n wastes less of it if D
-    // has few rows. The other way, tiles of 96 or 160 columns may divide the larger extent among all
+    // has few rows. Conversely, tiles of 96 or 160 columns may divide the larger extent among all
     // multiprocessors where 64, 128 or 192 rows do not.
     constexpr Index few = 64;
     bool const has_few_rows = form.n <= few && form.m > form.n;

@@ -16,10 +16,10 @@ struct OperandPath {
   bool exchanged = false;  // the product for which rows of d are not contiguous
 };
 
-// The first path has contiguous rows of the result, if possible, and passes for all operands that TMA or
-// wgmma does not support. The others pass A through registers, let threads load unaligned operands of the
+// In the first path, rows of the result are contiguous if possible, and all operands that TMA or wgmma does
+// not support are repacked. The others pass A through registers, let threads load unaligned operands of the
 // right major, or exchange the operands if d has few rows; the first and the last accept either major of d.
-// `side`: CanonicalGemm::swapped of the first path; few rows are not exchanged then.
+// `side` prescribes CanonicalGemm::swapped for the first path; operands are then not exchanged for few rows.
 std::vector<OperandPath> operand_paths(GemmProblem const& problem, std::optional<bool> side = {});
 
 // Whether wgmma reads A from registers instead of shared memory.

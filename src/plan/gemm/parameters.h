@@ -27,7 +27,7 @@ decltype(auto) with_emulated_parameters(GemmRecipe const& recipe, Use&& use) {
              : use(EmulatedParameters<MatrixArguments, MatrixArguments>{});
 }
 
-// For a product that is not a member of a group.
+// The same for a product that is not a member of a group.
 template <class Use>
 decltype(auto) with_product_parameters(bool emulated, GemmRecipe const& recipe, CanonicalGemm const& form,
                                        std::size_t scalars, Use&& use) {

@@ -27,7 +27,7 @@ void append_splits(std::vector<KPartition>& list, GemmRecipe const& recipe, Cano
   Index const blocks = tiles_of(recipe.policy, form) * form.batch;
   Index const steps = k_steps(recipe.policy, form);
   if (form.batch > 65535 || (!asked && blocks >= 4 * Index{gpu.multiprocessors})) return;
-  // The blocks of gemv share a step among their threads.
+  // In gemv, the threads of a block share a step.
   bool const streams = recipe.policy.main_loop == MainLoop::gemv;
   Index const min_steps = asked || streams ? 1 : 8 * std::max(1, recipe.policy.cluster_k / 2);
   for (int splits : {2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 32, 48, 64, 96, 128, 192, 256})
@@ -55,7 +55,7 @@ bool is_stream_worth_trying(GemmRecipe const& recipe, CanonicalGemm const& form,
   constexpr Index min_steps = 8;  // per range
   // With 128 accumulators, a thread that also loads has too few registers for the stream-K scheduler and
   // spills.
-  constexpr int max_registers = 96;  // of sums
+  constexpr int max_registers = 96;  // for sums
   GemmPolicy const& p = recipe.policy;
   if (p.main_loop != MainLoop::warp_specialized &&
       p.thread_m * p.thread_n * size_of(recipe.sum) > 4 * max_registers)

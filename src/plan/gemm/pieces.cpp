@@ -26,7 +26,7 @@ std::size_t bytes_of(TensorDescription const& pieces) {
   return padded_bytes(static_cast<std::size_t>(pieces.layout.shape.size() * size_of(pieces.type)));
 }
 
-// Reads every element once, and writes a piece of it for each product.
+// Predicts a pass that reads every element once and writes one piece of it for each product.
 double seconds_of_pass(TensorDescription const& operand, ComputeMode mode, Gpu const& gpu) {
   constexpr double launch_seconds = 3e-6, share_of_copy = 0.7;
   auto const elements = static_cast<double>(operand.layout.shape.size());
@@ -39,7 +39,7 @@ Offer<GemmProblem> best_product(GemmProblem const& product, Device const& device
   bool const takes_wgmma = product.a.type == DataType::bf16;
   BestOffer<GemmProblem> best;
   for (Candidate<GemmProblem> const& candidate : gemm_candidates(device.backend)) {
-    if (std::string_view(candidate.name) == each_matrix_candidate().name) continue;  // not by a program
+    if (std::string_view(candidate.name) == each_matrix_candidate().name) continue;  // it has no program
     Offer<GemmProblem> offer = offer_of(candidate, product, device, options);
     Multiply const multiply = offer.recipe.policy.multiply;
     if (offer.refusal.empty() && multiply != Multiply::mma && !(takes_wgmma && multiply == Multiply::wgmma))

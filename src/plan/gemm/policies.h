@@ -13,14 +13,14 @@ struct NamedPolicy {
   GemmPolicy policy;
 };
 
-// small, medium, large, tall, wide, huge for sums of this type with this multiply and main loop.
-// `element_bytes`: of an operand.
+// The policies small, medium, large, tall, wide and huge for sums of this type with this multiply and main
+// loop. `element_bytes` is the size of an operand's element.
 std::vector<NamedPolicy> named_policies(MainLoop main_loop, Multiply multiply, DataType sum,
                                         int element_bytes = 4);
 
-// These, plus those that only plain products by mma.sync have: small_deep, medium_deep, large_deep and
-// tall_deep, with steps of 128 bytes and three stages. On an H100 they are faster than 64 bytes in four
-// stages for all but the largest tiles (docs/decisions/0044).
+// These, plus policies that exist only for plain products by mma.sync: small_deep, medium_deep, large_deep
+// and tall_deep, with steps of 128 bytes and three stages. On an H100 they are faster than steps of 64 bytes
+// in four stages for all but the largest tiles (docs/decisions/0044).
 std::vector<NamedPolicy> product_policies(MainLoop main_loop, Multiply multiply, DataType sum,
                                           int element_bytes);
 
@@ -39,7 +39,7 @@ std::string foreign_policy(PolicyRequest const& request, std::vector<NamedPolicy
 bool takes_any_policy(PolicyRequest request, Multiply multiply);
 
 // All fields in the syntax of PolicyRequest: "block_m=128,...,partition=tiles". The main loop and
-// `full_tiles` are missing, since callers cannot choose them.
+// `full_tiles` are omitted, since callers cannot choose them.
 std::string text_of(GemmPolicy const& policy);
 
 // The reason why this policy is invalid for these element types; empty if it is valid.

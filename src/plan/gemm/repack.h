@@ -22,14 +22,15 @@ struct RepackTraits {
 // The emulator has kernels for runs of a word, and for single elements.
 program::KernelSpec repacking_kernel(MatrixForm const& operand, RepackRecipe const& repack,
                                      bool emulated = false);
-// Returns its blocks along the grid's x; z is the batch.
+// Returns the kernel's number of blocks along the grid's x; z is the batch.
 Index repack_tiles(MatrixForm const& operand, RepackRecipe const& repack, Index outer, Index depth);
 
-// Returns the parameters of the kernel that copies it; `data` is the operand's, or an array of pointers.
+// Returns the parameters of the kernel that copies the operand; `data` points to it, or to an array of
+// pointers.
 RepackParameters repack_parameters(MatrixForm const& operand, RepackRecipe const& repack, Index outer,
                                    Index depth, void const* data, std::byte* workspace);
 
-// Returns the problem of the multiplying kernel.
+// Returns the problem that the multiplying kernel computes after repacking.
 CanonicalGemm repacked(CanonicalGemm form, GemmRecipe const& recipe);
 
 // Predicted time of the recipe's repacking passes; 0 if it has none.

@@ -148,7 +148,7 @@ GemmPolicy policy_of(TuningLine const& line) {
           ErrorCode::bad_file,
           fmt::format("splits={} with partition=stream_k is invalid; valid values: splits=1", line.splits));
   } else if (policy.partition != Partition::split_k_parallel) {
-    // Lines from before partitions existed have only the splits.
+    // Lines written before partitions existed have only the splits.
     policy.partition = line.splits > 1 ? Partition::split_k : Partition::tiles;
   }
   return policy;

@@ -13,18 +13,18 @@ namespace cosmati::plan {
 Index extent_of_class(Index extent);
 
 // Returns "gemm a=bf16/k8 b=bf16/k8 c=none d=bf16/8 sum=f32 epilogue=light m=4096 n=4096 k=4096 batch=1", for
-// the product as computed by the kernel, with " only=multistage" if that kernel was requested. Empty: outside
-// every class (nothing to compute, arrays of pointers, or products of pieces).
+// the product as computed by the kernel, with " only=multistage" if that kernel was requested. Empty if the
+// problem is outside every class (nothing to compute, arrays of pointers, or products of pieces).
 std::string gemm_class(GemmProblem const& problem, std::string const& only);
 
-// Returns the line for this problem: that for the requested kernel, otherwise that for any; null if there is
-// none.
+// Returns the line for this problem and the requested kernel if there is one, otherwise the line for any
+// kernel; null if there is neither.
 TuningLine const* find_line(PlanOptions const& options, GemmProblem const& problem, Device const& device);
 
 // "4096x4096x4096x1", as in TuningLine::measured.
 std::string extents_text(Index m, Index n, Index k, Index batch);
-// Whether the line's time is that of this problem on this GPU, not of another one of the class or a similar
-// GPU.
+// Whether the line's time was measured for this problem on this GPU, not for another problem of the class or
+// on a similar GPU.
 bool is_measured(TuningLine const& line, GemmProblem const& problem, Gpu const& gpu);
 
 // The policy of a line. Throws Error(bad_request).

@@ -184,14 +184,14 @@ std::vector<NamedPolicy> warpgroup_policies(int element_bytes, DataType sum) {
   std::vector<NamedPolicy> list = basic_policies(element_bytes);
   for (Tiles const& tiles : of_any_extents) list.push_back(policy_of(tiles, element_bytes));
   for (Tiles const& tiles : by_extents) list.push_back(policy_of(tiles, element_bytes));
-  // 128 registers of sums for 128x256 in a warpgroup.
+  // A warpgroup's sums of 128x256 in f16 take 128 registers.
   if (sum == DataType::f16) list.push_back(policy_of({"256x256", 256, 256, 32, 3, 2, 1, 1}, element_bytes));
   return list;
 }
 
 std::vector<NamedPolicy> window_policies(int element_bytes, bool one_tap) {
-  // For few filters and short sums. In the ping-pong tiles ("turns") one warpgroup stores while the other
-  // multiplies.
+  // Tiles for few filters and short sums. In the ping-pong tiles ("turns") one warpgroup stores while the
+  // other multiplies.
   constexpr Tiles more[] = {{"tall_turns", 128, 64, 32, 8, 1, 1, 1, true},
                             {"narrow_turns", 128, 32, 32, 9, 1, 1, 1, true},
                             {"tower", 256, 64, 32, 5, 1, 1, 1}};

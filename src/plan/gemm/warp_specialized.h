@@ -44,11 +44,11 @@ std::vector<NamedPolicy> phase_policies(int element_bytes);
 std::string warpgroup_policy_violation(GemmPolicy const& policy, int element_bytes,
                                        DataType sum = DataType::f32);
 
-// At least half of each tile lies beyond the edge of D; a smaller tile does the same. Not for a sum of one
-// step, which stores bind.
+// Whether at least half of each tile lies beyond the edge of D, so that a smaller tile does the same. False
+// for sums of one step, which are bound by stores.
 bool is_half_empty(GemmPolicy const& policy, CanonicalGemm const& form);
 
-// Makes the steps shallower if k is shorter: TMA is slow to fill what is missing with zeros.
+// Makes the steps shallower if k is shorter, because TMA is slow to fill missing elements with zeros.
 void shorten_steps(GemmPolicy& policy, CanonicalGemm const& form);
 
 TensorStore tensor_store_of(GemmPolicy const& policy, CanonicalGemm const& form);
@@ -66,7 +66,7 @@ struct Volume;
 // The predicted time in seconds (warp_specialized_time.cpp).
 double predict_warp_specialized(GemmRecipe const& recipe, CanonicalGemm const& form, Gpu const& gpu,
                                 Volume const& volume);
-// A lower bound of it for `splits` parts by split-K; with splits = 1, for every partition.
+// A lower bound of that time for `splits` parts by split-K; with splits = 1, for every partition.
 double least_seconds_by_wgmma(GemmRecipe const& recipe, CanonicalGemm const& form, Gpu const& gpu,
                               Volume const& volume, int splits);
 

@@ -10,8 +10,8 @@ namespace cosmati::plan {
 namespace {
 
 // The constants of the prediction. Those marked (H100) were fitted to 320 measurements of 37 problems on an
-// H100 (docs/decisions/0040). The others were fitted before to 2600 measurements on an H200, of 33 problems
-// with 27 policies and up to 6 splits, unless a comment says that they are predicted, or where they were
+// H100 (docs/decisions/0040). The others were fitted earlier to 2600 measurements of 33 problems with 27
+// policies and up to 6 splits on an H200, unless a comment says that they are predicted, or where they were
 // measured.
 struct Fit {
   double launch_seconds = 2.15e-6;
@@ -28,19 +28,20 @@ struct Fit {
   double through_registers = 0.97, through_registers_ping_pong = 0.68;
   // The power limit under sustained load (H100): at 10240x4096x4096, tiles of 128x128 took 533 us, 128x256
   // 447 us, and 256x256 with sums in f16 429 us.
-  double power_seconds = 200e-6;  // from which on the limit applies fully
+  double power_seconds = 200e-6;  // beyond which the limit applies fully
   double power = 0.35, power_of_loads = 0.1, power_of_reads = 0.2, min_power = 0.2, max_power = 0.8;
 
   // Operands by TMA: bytes per clock and multiprocessor, and the share that is left if rows do not begin at
   // multiples of 128 bytes.
   double intake = 55.4, intake_of_cluster = 61.0, partial_lines = 0.64;
   double clocks_of_missing_row = 5;  // (H100)
-  double missing_of_last = 0.6;      // of the last tile, if there are others (H200)
+  double missing_of_last = 0.6;      // share for the last tile, if there are others (H200)
   // Rows of less than 128 bytes (H100, docs/decisions/0040); those of 64 bytes took at most 8 clocks.
   double clocks_of_half_row = 4, clocks_of_short_row = 13;
   // Rows of windows and of their filter, of 64 bytes (H200: 2.3 to 3.1) and of 32 (H200: 1.6).
   double clocks_of_half_window = 2.7, clocks_of_short_window = 1.6;
-  // Operands by threads, in clocks of a warp: measured at 4096^3 (12 to 16 per copy); shifts are predicted.
+  // Operands loaded by threads, in clocks of a warp: measured at 4096^3 (12 to 16 per copy); shifts are
+  // predicted.
   double clocks_of_copy = 14, clocks_of_shift = 15, clocks_of_wait = 700.0 / (4 * 4);
 
   // Storing a tile: the rate of a multiprocessor when all store at the same time. If D is M-major, a warp
@@ -49,8 +50,8 @@ struct Fit {
   double waits_for_buffer = 1.4;                    // (H100)
   double missing_rate = 23.4e9, not_hidden = 0.25;  // elements that do not exist (H100)
 
-  // Memory: the bytes in flight that reach the full rate, as a latency, and the share of that rate that is
-  // reached (H100); the share for results.
+  // Memory: the bytes in flight needed for the full rate, expressed as a latency, and the share of that rate
+  // that is reached (H100); the share for results.
   double latency_seconds = 1.2e-6, share_of_loads = 0.92, share_of_stores = 0.67;
   // Fitted to 2900 measurements of 163 products in bf16 on an H200 (docs/decisions/0040): the rate of the
   // loads of one multiprocessor, and the cost of reading the larger operand again, relative to its first
@@ -59,7 +60,7 @@ struct Fit {
   double shared_less = 0.07;  // of the operands of streamed tiles, which blocks load separately (H100)
   double bytes_in_l2 = 16e6;  // partial sums that fit in the L2 cache
 
-  // Sums of parts: in a cluster, exchange_seconds (H100); by flags and slots. handed_on was measured
+  // Adding parts: in a cluster, exchange_seconds (H100); otherwise by flags and slots. handed_on was measured
   // including a fill of counters (2.5 us), which flags do not need.
   double exchange_seconds = 0.6e-6, exchange_rate = 57e9;
   double slot_seconds = 0.12e-6, slot_rate = 97e9, handed_on = 2.6e-6;
@@ -72,8 +73,8 @@ bool is_shifted(OperandAccess const& access, int size) {
   return access.by_threads && access.width * size < 4;
 }
 
-// Clocks per step if threads load an operand: with a warp's cp.async, or with aligned 16-byte loads that are
-// shifted in registers and waited for four at a time.
+// Clocks per step if threads load an operand: with a warp's cp.async, or with aligned 16-byte loads, which
+// are shifted in registers and waited for four at a time.
 double copy_clocks(OperandAccess const& access, int rows, int size) {
   if (!access.by_threads) return 0;
   double const bytes = static_cast<double>(rows) * step_bytes;  // copies by threads have full steps
@@ -81,7 +82,7 @@ double copy_clocks(OperandAccess const& access, int rows, int size) {
   return bytes / (32 * std::min(access.width * size, 16)) * fit.clocks_of_copy;
 }
 
-// A block's time to add the part of a tile of another block.
+// The time that a block takes to add another block's part of a tile.
 double seconds_of_slot(GemmRecipe const& recipe) {
   double const sums = static_cast<double>(recipe.policy.block_m) * recipe.policy.block_n;
   return fit.slot_seconds + sums / recipe.policy.cluster_k * size_of(recipe.sum) / fit.slot_rate;
@@ -119,21 +120,21 @@ class Prediction {
         {block_ * p_.block_k / products_per_clock(), intake_clocks() + fit.clocks_of_missing_row * missing,
          copy_clocks(recipe_.a, p_.block_m, size_) + copy_clocks(recipe_.b, p_.block_n, size_)});
     if (size_ != 4 || recipe_.a.along != Along::mn) return clocks;
-    // If A passes through registers, the warps load it from shared memory instead of wgmma, which takes
-    // longer; all loads of a step also share the rate of shared memory. A warpgroup that multiplies alone
-    // waits for its registers.
+    // If A passes through registers, it is loaded from shared memory by the warps rather than by wgmma, which
+    // takes longer; all loads of a step also share the rate of shared memory. A warpgroup that multiplies
+    // alone waits for its registers.
     double const share = p_.ping_pong ? fit.through_registers_ping_pong : fit.through_registers;
     double const columns = p_.warp_n, multiplies = block_ * p_.block_k / (64 * columns * 8);
     return std::max(clocks / share, multiplies * (64 + columns) * 32 / shared_rate);
   }
-  // The rows that the last tile of an extent lacks. In a single round the others wait for it.
+  // The rows missing from the last tile of an extent. In a single round, the other tiles wait for it.
   double missing_rows(Index extent, Index block) const {
     Index const tiles = ceiling_divide(extent, block);
     auto const rows = static_cast<double>(tiles * block - extent);
     return tiles == 1 ? rows
                       : fit.missing_of_last * (rounds_ <= 1 ? rows : rows / static_cast<double>(tiles));
   }
-  // Whether B stays in shared memory: k is a single step, and the tiles have one column.
+  // Whether B stays in shared memory: k is a single step, and there is one column of tiles.
   bool keeps_b() const { return volume_.steps <= 1 && p_.cluster_k == 1 && form_.n <= p_.block_n; }
   double intake_clocks() const {
     double const rows_of_b = keeps_b() ? 0 : p_.block_n, bytes = depth_bytes();
@@ -141,7 +142,7 @@ class Prediction {
     double const of_half = volume_.of_windows ? fit.clocks_of_half_window : fit.clocks_of_half_row,
                  of_short = volume_.of_windows ? fit.clocks_of_short_window : fit.clocks_of_short_row;
     double const row = bytes == step_bytes ? 0 : half ? of_half : of_short;
-    // In a shallow step only rows along k are short.
+    // In a shallow step, only rows along k are short.
     auto const clocks = [&](Along along) { return std::max(bytes / intake(), along == Along::k ? row : 0); };
     return p_.block_m * clocks(recipe_.a.along) + rows_of_b * clocks(recipe_.b.along);
   }
@@ -198,12 +199,12 @@ class Prediction {
            (fit.store_seconds + stored() / p_.cluster_k * size_of(form_.d.type) / rate);
   }
 
-  // With a single shallow step, elements of tiles beyond the edge of D take time that nothing else does.
+  // With a single shallow step, tile elements beyond the edge of D take additional time.
   double missing_seconds() const {
     if (depth_bytes() == step_bytes || volume_.steps > 1) return 0;
     return fit.not_hidden * rounds_ * (block_ - stored()) / fit.missing_rate;
   }
-  // The elements of a tile that exist.
+  // The elements of a tile that lie within D.
   double stored() const {
     return static_cast<double>(std::min<Index>(p_.block_m, form_.m) * std::min<Index>(p_.block_n, form_.n));
   }
@@ -226,14 +227,14 @@ class Prediction {
             ? std::max(0.0, blocks_ / p_.cluster_k * block_ * size_of(recipe_.sum) - fit.bytes_in_l2)
             : 0;
     double const rate = fit.share_of_loads * drawn * gpu_.memory_bytes_per_second;
-    // Few blocks, as in the last round, do not draw the memory's full rate.
+    // A small number of blocks, as in the last round, does not reach the memory's full rate.
     double const last = streams_ ? 0 : blocks_ - std::floor(share_) * all_resident_, part = last / blocks_;
     double const rate_of_last = std::min(rate, std::min(last, multiprocessors_) * fit.multiprocessor_rate);
     return (volume_.operand_bytes + parts + shared_less + read_again_bytes()) *
            ((1 - part) / rate + (last > 0 ? part / rate_of_last : 0));
   }
-  // Several clusters read the larger operand, which is at most all of them where windows overlap. 0 for
-  // groups, whose members differ.
+  // The cost, in bytes, of reading the larger operand again in several clusters; where windows overlap, that
+  // operand counts at most the bytes of both operands. 0 for groups, whose members differ.
   double read_again_bytes() const {
     Index const readers = form_.m > form_.n ? ceiling_divide(form_.n, Index{p_.block_n} * p_.cluster_n)
                                             : ceiling_divide(form_.m, Index{p_.block_m} * p_.cluster_m);
@@ -241,8 +242,8 @@ class Prediction {
     auto const rows = static_cast<double>(std::max(form_.m, form_.n) * form_.batch);
     return fit.read_again * std::min(rows * static_cast<double>(form_.k) * size_, volume_.operand_bytes);
   }
-  // The bytes that a block has in flight: of all stages, of half of them if threads load an operand, or four
-  // runs per thread with shifted copies.
+  // The bytes that a block has in flight: those of all stages, of half of them if threads load an operand, or
+  // four runs per thread with shifted copies.
   double bytes_in_flight() const {
     if (is_shifted(recipe_.a, size_) || is_shifted(recipe_.b, size_)) return 128.0 * 4 * 16;
     auto const m = static_cast<double>(form_.m), n = static_cast<double>(form_.n);
@@ -269,8 +270,8 @@ class Prediction {
     return p_.partition == Partition::split_k && recipe_.splits > 1 ? fit.handed_on + splits_ * slot : 0;
   }
 
-  // With stream-K all blocks finish at the same time, up to one step, and process one more piece of a tile
-  // each.
+  // With stream-K all blocks finish at the same time, to within one step, and each processes one more piece
+  // of a tile.
   double rounds() const {
     if (streams_) return p_.blocks * (std::ceil(share_ * steps_) / std::max(1.0, steps_));
     double const full = std::floor(blocks_ / all_resident_), rest = blocks_ - full * all_resident_;

@@ -1,4 +1,4 @@
-// From tensors with any strides to a pass: axes with compatible strides are merged, and the width of runs
+// Turns tensors with any strides into a pass: axes with compatible strides are merged, and the width of runs
 // follows from the problem's guarantees.
 #pragma once
 #include <initializer_list>
@@ -43,8 +43,8 @@ struct Formula {
   std::string text;
   std::string result;                       // the name of the output of the result
   std::map<std::string, double> constants;  // for names without brackets
-  std::vector<std::string> scalars = {};    // those given per run, in its order
-  // In place of the text, parsed with other letters than e; `accumulator`: the input for acc.
+  std::vector<std::string> scalars = {};    // those given per run, in the order of the run
+  // Used instead of the text, and parsed with other letters than e; `accumulator` names the input for acc.
   epilogue::Expression const* parsed = nullptr;
   std::string accumulator = {};
 };
@@ -60,7 +60,7 @@ struct CollapsedSpace {
 };
 
 // Removes axes of extent 1; the term axes are those in `reduced`. Sorts by the strides of tensor `leader`.
-// `apart`: axes that are not merged.
+// `apart` are axes that are not merged.
 CollapsedSpace collapse(Shape const& shape, std::vector<bool> const& reduced,
                         std::vector<StridedTensor const*> const& tensors, std::size_t leader,
                         std::vector<int> const& apart = {});

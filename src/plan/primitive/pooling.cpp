@@ -160,7 +160,7 @@ PoolingSpace space_of(PoolingProblem const& problem, TensorDescription const& re
   return made;
 }
 
-// Positions are windows in kernels of whole windows; in the gradient, each covers dx up to the next window.
+// In kernels of whole windows, positions are windows; in the gradient, each covers dx up to the next window.
 void count_windows(PoolingSpace& made, PoolingProblem const& problem, Tile const& tile) {
   made.width = tile.width;
   if (problem.direction == Direction::forward) return;

@@ -257,7 +257,7 @@ void add_piece(PrimitiveProgram& program, Reduction const& r, PrimitiveTarget co
   auto const counted = static_cast<unsigned>(
       parts.count == 1 ? pass.parameters.terms : std::max<Index>(1, parts.terms / (of_terms ? width : 1)));
   PrimitivePolicy const& policy = pass.parameters.policy;
-  // Fewer runs at a time because of fixed inputs do not justify more parts.
+  // If fixed inputs reduce the number of runs at a time, that does not justify more parts.
   int const runs = target.emulated || policy.fixed == 0 ? policy.unroll : 4;
   Shares const shares = shares_of(pass.parameters.positions, counted, of_terms, runs, waves, target);
   if (parts.count > 1 || shares.splits > 1) {

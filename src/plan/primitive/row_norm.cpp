@@ -97,7 +97,7 @@ bool share_rows_with_sums(PrimitivePass& pass, PrimitiveTarget const& target) {
   unsigned const maximum = target.emulated ? 2 : std::max(1u, norm_gradient_columns / width);
   unsigned const block =
       target.emulated || p.terms * width <= 8 * primitive_threads ? primitive_threads : 2 * primitive_threads;
-  // The fewest idle threads, then the most threads per row.
+  // Prefers the fewest idle threads, then the most threads per row.
   unsigned along = 0;
   auto const kept_by = [&](unsigned team) { return (p.terms + team - 1) / team; };
   for (unsigned team = 16; team <= block; team *= 2)

@@ -15,7 +15,7 @@ namespace {
 
 using Problem = PoolingProblem;
 
-// Dimensions `outer` and `outer + 1` of a layout as one; false if it has no stride.
+// Merges dimensions `outer` and `outer + 1` of a layout; returns false if they have no common stride.
 bool merge(Layout& layout, int outer) {
   int const inner = outer + 1;
   bool const one = layout.extent(outer) == 1 || layout.extent(inner) == 1 ||
@@ -35,7 +35,8 @@ TensorDescription with(TensorDescription const& tensor, Layout const& layout) {
   return {tensor.type, layout, tensor.alignment};
 }
 
-// Planes as images: depths with channels, or with images; none if the strides allow neither.
+// How planes become images: the depth is merged with channels, or with images; none if the strides allow
+// neither.
 enum class Planes { with_channels, with_images, none };
 bool merges(TensorDescription const& volume, Planes planes) {
   Layout layout = planes == Planes::with_channels ? volume.layout : volume.layout.permuted(0, 2, 1, 3, 4);
@@ -47,7 +48,7 @@ TensorDescription planes_of(TensorDescription const& volume, Planes planes) {
   return with(volume, layout);
 }
 
-// (n, c, d, p * q).
+// Whether rows and columns merge: (n, c, d, p * q).
 bool merges_lines(TensorDescription const& volume) {
   Layout layout = volume.layout;
   return merge(layout, 3);
@@ -58,7 +59,7 @@ TensorDescription lines_of(TensorDescription const& volume) {
   return with(volume, layout);
 }
 
-// A dense tensor of the shape whose dimensions lie as in `model`.
+// A dense tensor of this shape, with its dimensions in the memory order of `model`.
 TensorDescription dense_like(TensorDescription const& model, Shape const& shape, DataType type) {
   std::array<int, 5> order;
   std::iota(order.begin(), order.end(), 0);
@@ -182,7 +183,7 @@ std::size_t bytes_of(Passes const& passes) {
   return bytes;
 }
 
-// The copies of arguments and of the result whose dimensions do not merge. x and dx share one, for dx is
+// The copies of arguments and of the result whose dimensions do not merge. x and dx share one, since dx is
 // written last.
 struct Copies {
   std::optional<ElementwiseProblem> x_in, y_in, result_out;

@@ -4,7 +4,8 @@
 
 namespace cosmati::plan {
 
-// On all backends, without indices: those of a volume are not composed of those of the two passes.
+// On all backends, but without indices, because those of a volume are not composed of those of the two
+// passes.
 Candidate<PoolingProblem> volume_pooling_candidate();
 
 }  // namespace cosmati::plan

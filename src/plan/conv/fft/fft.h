@@ -1,6 +1,6 @@
-// Convolution by Fourier transforms: tiles of the image and filters become planes of frequencies, in each of
-// which the channels are summed by a matrix product of complex numbers; the sums become results with the
-// epilogue. The filter gradient is the same with dy as the filter and images as channels.
+// Convolution by Fourier transforms: tiles of the image and filters are transformed into planes of
+// frequencies, a complex matrix product for each frequency sums over the channels, and the sums become
+// results with the epilogue. The filter gradient is the same with dy as the filter and images as channels.
 #pragma once
 #include <cstddef>
 #include <string>
@@ -26,7 +26,8 @@ struct FftForm {
   ConvolutionForm form;
   WindowAxis rows, columns;  // taps in ascending order
   bool gradient = false;     // filter gradient: tiles divide the summed tensor, not the result
-  // Images or input channels (kept in the result); channels or images (summed); the result's other index.
+  // Extents: images or input channels (kept in the result); channels or images (summed); the result's other
+  // index.
   Index outers = 1, depths = 1, others = 1;
   Index image_outer = 0, image_depth = 0, filter_depth = 0, filter_other = 0;  // strides
   // Increment of the pixel's index.
@@ -44,11 +45,12 @@ struct FftExtents {
 FftExtents fft_extents(FftForm const& form, FftRecipe const& recipe, Index slice);
 // Bytes per plane.
 Index fft_plane_bytes(FftRecipe const& recipe);
-// Returns the bytes of a matrix, one for each frequency and group, of `lines` lines of `places` numbers of
-// `type`.
+// Returns the bytes of the matrices, one for each frequency and group, of `lines` lines with `places` numbers
+// of `type` each.
 std::size_t fft_matrix_bytes(FftExtents const& extents, Index lines, Index places, DataType type);
 
-// Whether groups have one channel on each side, so that the sums are products of planes, without matrices.
+// Whether groups have one input and one output channel, so that the sums are products of planes, without
+// matrices.
 bool fft_pointwise(FftForm const& form);
 
 // The plan of the matrix product, whose recipe is part of the convolution's plan.

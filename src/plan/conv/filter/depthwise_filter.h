@@ -9,7 +9,7 @@ namespace cosmati::plan {
 struct DepthwiseFilterForm {
   ConvolutionForm form;  // with all channels
   DataType image = DataType::f32, gradient = DataType::f32;
-  Index image_base = 0, gradient_base = 0;  // added to the tensors', in elements
+  Index image_base = 0, gradient_base = 0;  // added to the tensors' pointers, in elements
   // Pointers are null, there is no epilogue, and the destination is not set.
   DepthwiseFilterParameters<NoEpilogueArguments, NoEpilogueArguments> parameters;
 };

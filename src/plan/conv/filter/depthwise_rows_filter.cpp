@@ -108,7 +108,7 @@ Offer<Problem> depthwise_rows_filter(Problem const& problem, Device const& devic
   Index const vectors = problem.x.extent(1) / shape->vector, tiles = tiles_of(problem, rows);
   rows.groups_of_part = to_int(rows_of_part(rows_of(problem), 2 * shape->live_groups(),
                                             items_of(problem, rows) * vectors, *shape, device.gpu));
-  // As many blocks as are resident, so that each adds as many sums as possible before the second kernel.
+  // Uses as many blocks as are resident, so that each adds as many sums as possible before the second kernel.
   Index const items = items_of(problem, rows),
               wanted = Index{shape->blocks} * device.gpu.multiprocessors / tiles;
   rows.parts = to_int(std::clamp<Index>(wanted, 1, std::max<Index>(1, ceiling_divide(items, rows.slots))));

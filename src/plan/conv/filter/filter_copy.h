@@ -7,8 +7,8 @@
 
 namespace cosmati::plan {
 
-// The filter as matrices: for a data gradient one for each channel of dy, (channel of dx, tap); forward a
-// single one, (channel of y, channel of x and tap).
+// The filter as matrices: for a data gradient, one for each channel of dy, (channel of dx, tap); for a
+// forward convolution, a single one, (channel of y, channel of x and tap).
 struct FilterCopy {
   MatrixForm filter;
   Index outer = 0, depth = 0, batch = 0;

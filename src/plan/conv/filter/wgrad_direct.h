@@ -24,7 +24,7 @@ inline bool makes_bias_gradient(ConvolutionProblem const& problem, ConvolutionRe
 struct WgradDirectForm {
   ConvolutionForm form;
   DataType image = DataType::f32, gradient = DataType::f32;
-  Index image_base = 0, gradient_base = 0;  // added to the tensors', in elements
+  Index image_base = 0, gradient_base = 0;  // added to the tensors' pointers, in elements
   // Pointers are null, there is no epilogue, and the destination is not set.
   WgradDirectParameters<NoEpilogueArguments, NoEpilogueArguments> parameters;
 };

@@ -34,7 +34,7 @@ ConvolutionForm computed_form(Problem const& problem) {
   return form;
 }
 
-// `p` is the problem as the kernel computes it; `dy`, the name of its y.
+// `p` is the problem as the kernel computes it, and `dy` the name of its y.
 std::string wgrad_small_c_violation(Problem const& p, char const* dy, Device const& device) {
   if (std::string sentence = problem_violation(p, device.backend); !sentence.empty()) return sentence;
   DataType const type = p.x.type;
@@ -65,7 +65,7 @@ std::string wgrad_small_c_violation(Problem const& p, char const* dy, Device con
         return fmt::format(
             "{}: strides within an image must not be negative, and its offsets must fit in 29 bits",
             to_string(*tensor));
-  constexpr Index rows_beyond = 1024;  // of tiles that end after dy
+  constexpr Index rows_beyond = 1024;  // for tiles that end after dy
   if (p.y.layout.stride[2] * (p.y.extent(2) + rows_beyond) > max_int)
     return fmt::format("{}: rows {} elements apart; their offsets must fit in 31 bits", dy,
                        p.y.layout.stride[2]);
@@ -150,7 +150,7 @@ class WgradSmallCSearch {
     best_ = plan;
   }
 
-  // Predicted seconds, in the terms of fprop_small_c; fitted to eight layers in bf16 on an H200
+  // Predicted seconds, with the same terms as for fprop_small_c; fitted to eight layers in bf16 on an H200
   // (docs/decisions/0026).
   double predicted(WgradSmallCPlan const& plan, double tiles) const {
     constexpr double launches_seconds = 1e-5, mma_clocks = 2, slots_of_piece = 12;

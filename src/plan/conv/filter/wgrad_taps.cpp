@@ -23,7 +23,7 @@ constexpr int max_taps = 3;      // taps per block in each direction
 constexpr int lines_before = 8;  // lines of zeros before dy and x in shared memory
 constexpr int max_box = 256;     // elements of a TMA box in each dimension
 
-// The tiles of 64 channels for 64 filters: those of all their groups.
+// Returns the number of tiles of 64 channels that cover the groups of any 64 filters.
 Index channel_tiles(Problem const& p) {
   Index const filters = p.w.extent(0) / p.groups, channels = p.w.extent(1);  // per group
   if (p.groups == 1) return ceiling_divide(channels, wgrad_taps_channels);
@@ -36,7 +36,7 @@ Index channel_tiles(Problem const& p) {
   return ceiling_divide(most, wgrad_taps_channels);
 }
 
-// About the share of the sums that is stored: for 16 filters, the channels of their groups, 8 or more.
+// The approximate share of the sums that is stored: for 16 filters, the channels of their groups, at least 8.
 double stored_share(Problem const& p) {
   if (p.groups == 1) return 1;
   Index const groups = ceiling_divide(16, p.w.extent(0) / p.groups);
@@ -229,7 +229,7 @@ LeadingPadding leading_padding(Problem const& problem, WgradTapsShape const& sha
   LeadingPadding leading;
   Index const outputs = problem.y.extent(3), width = problem.x.extent(3);
   if (outputs % shape.across == 0) return leading;
-  // The zeros that complete a chunk to groups of 8 outputs pair with zeros only if x also ends there.
+  // The zeros that pad a chunk to groups of 8 outputs pair with zeros only if x also ends there.
   Index const stride = problem.stride[1], dilation = problem.dilation[1], left = -problem.pad_begin[1];
   Index const taps = problem.w.extent(3), last_chunk = outputs / shape.across * shape.across;
   leading.zeros = static_cast<int>(last_chunk + shape.across - outputs);

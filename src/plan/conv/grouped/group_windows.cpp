@@ -140,7 +140,7 @@ class GroupWindowsSearch {
                      shape.shared_bytes(), shape.blocks)});
   }
 
-  // Limited by tensor cores, copies, issue slots, latency or memory.
+  // Predicted seconds: limited by tensor cores, copies, issue slots, latency or memory.
   double predicted(GroupWindowsShape const& shape, Steps const& steps, Index shares) const {
     constexpr double launch_seconds = 3e-6, clocks_of_line = 3.5, clocks_of_row = 4, clocks_of_step = 100,
                      clocks_of_patch = 1200, clocks_of_block = 4000;

@@ -145,7 +145,7 @@ class GroupedSearch {
     double const multiprocessors = is_emulated_ ? 2 : gpu_.multiprocessors;
     double const of_multiprocessor = std::ceil(static_cast<double>(plan.blocks) / multiprocessors);
     double const tiles = std::ceil(static_cast<double>(plan.tiles) / static_cast<double>(plan.slots));
-    // Fewer blocks hide less.
+    // Fewer blocks hide less latency.
     double const of_tile = std::max(clocks, alone / std::min<double>(shape.blocks, of_multiprocessor));
     double const compute = of_multiprocessor * (tiles * of_tile + filters) / gpu_.clock_hertz;
     auto const bytes = [](TensorDescription const& of) {

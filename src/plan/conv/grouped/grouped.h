@@ -20,7 +20,7 @@ struct GroupedPlan {
 // The shape that is predicted to be fastest, for a forward convolution or a data gradient.
 GroupedPlan grouped_plan(ConvolutionProblem const& problem, Device const& device);
 
-// The problem as windows of `image` that give `result`.
+// The problem as windows of `image` from which `result` is computed.
 struct GroupedRoles {
   TensorDescription const &image, &result;
   Index groups, inputs, outputs;              // channels of a group
@@ -38,7 +38,7 @@ GroupedWindowAxis grouped_axis(ConvolutionProblem const& problem, int i);
 
 // Why no grouped kernel, in any direction, supports the problem; empty if there is no reason.
 std::string grouped_violation(ConvolutionProblem const& problem, Device const& device);
-// Returns the bytes that copies of an image may have: 16, 8 or none.
+// Returns the size of the copies that an image allows: 16 or 8 bytes, or 0 if neither.
 int grouped_unit(TensorDescription const& image);
 
 // Calls use(images, down, across) with the tiles of outputs that are worth trying: parts of a plane, or
@@ -64,7 +64,7 @@ void for_each_grouped_tile(Index images, Index height, Index width, Use const& u
   }
 }
 
-// The pixels that a tile reads beyond those between its outputs, relative to the latter.
+// The number of pixels that a tile reads beyond those that its outputs span, relative to the latter.
 template <class Shape>
 double halo_share(Shape const& shape) {
   double const tile = static_cast<double>(shape.pixels()) * shape.rows.step * shape.columns.step;

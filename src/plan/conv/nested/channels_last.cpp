@@ -22,7 +22,7 @@ constexpr int run_bytes = 16;
 
 struct Copy {
   TensorDescription Problem::*tensor;
-  TransformProblem transform;         // into the workspace or, of the result, out of it
+  TransformProblem transform;         // into the workspace or, for the result, out of it
   std::size_t offset = 0, bytes = 0;  // in the workspace
   bool is_result = false;
 
@@ -53,8 +53,8 @@ bool fills_runs(TensorDescription const& tensor) {
   return tensor.extent(1) * size_of(tensor.type) % run_bytes == 0;
 }
 
-// wgmma computes a product faster than its epilogue stores single channels, so there the result is copied,
-// too; the staged epilogue of mma.sync is not worth another pass.
+// wgmma computes a product faster than its epilogue stores single channels, so the result is copied, too.
+// With the staged epilogue of mma.sync, another pass does not pay off.
 std::vector<Copy> copies_of(Problem const& p, Gpu const& gpu) {
   std::vector<Copy> copies;
   std::size_t end = 0;
@@ -93,7 +93,7 @@ PlanOptions options_of(Plan<Problem> const& plan, std::vector<Copy> const& copie
                         std::get<SlicesRecipe>(plan.recipe.own).max_error, plan.batch_invariant);
 }
 
-// Copies keep all bits, whatever the number of images.
+// Copies preserve all bits for any number of images, so they need not be batch-invariant.
 PlanOptions of_copies(PlanOptions options) {
   options.batch_invariant = false;
   return options;

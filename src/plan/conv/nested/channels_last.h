@@ -1,4 +1,4 @@
-// Convolutions of tensors whose channels are not contiguous, by copies in which they are.
+// Convolutions of tensors whose channels are not contiguous, computed on copies in which they are.
 #pragma once
 #include <vector>
 

@@ -56,7 +56,7 @@ bool are_images(TensorDescription const& volume, Planes const& planes) {
          layout.stride[0] == planes.count * planes.step * layout.stride[2];
 }
 
-// `x` are the planes of x or dx, `y` those of y or dy.
+// `of_x` are the planes of x or dx, `of_y` those of y or dy.
 Batches batches_of(TensorDescription const& x, Planes const& of_x, TensorDescription const& y,
                    Planes const& of_y, bool batch_invariant) {
   if (batch_invariant) return Batches::by_image;
@@ -158,8 +158,8 @@ std::vector<PlanePart> parts_of(Problem const& problem, TensorDescription const&
   return parts;
 }
 
-// The filter gradients of each tap, of each batch, to be summed: (batch, k, c, r, s) in the accumulator's
-// type; first_of[t] is the first batch of tap t.
+// The filter gradients of each tap and batch, to be summed: (batch, k, c, r, s) in the accumulator's type;
+// first_of[t] is the first batch of tap t.
 struct FilterParts {
   std::vector<PlanePart> parts;
   std::vector<Index> first_of;
@@ -209,7 +209,7 @@ TensorDescription dense_like(TensorDescription const& model, DataType type) {
   return {type, layout};
 }
 
-// The epilogue of a convolution of volumes, (n, k, o, p, q), as that of an element (n, c, d, h, w).
+// Converts the epilogue of a convolution of volumes, (n, k, o, p, q), to that of an element (n, c, d, h, w).
 epilogue::Expression element_expression(epilogue::Expression const& given) {
   epilogue::Expression::Contents contents{given.text(),         given.nodes(),  given.scalars(),
                                           given.operands(),     given.stores(), given.result(),

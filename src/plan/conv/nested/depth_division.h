@@ -10,7 +10,8 @@
 
 namespace cosmati::plan {
 
-// A tensor of planes, or of a filter's tap: where the first batch and each next one begin, in bytes.
+// A tensor of planes, or of a filter's tap: the offset of the first batch, and the distance to the next, in
+// bytes.
 struct PlaneView {
   TensorDescription tensor;
   Index base = 0, next = 0;

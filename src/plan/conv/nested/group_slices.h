@@ -1,5 +1,5 @@
 // Convolutions with few groups of many channels: one group after another, each as a convolution without
-// groups by any other kernel. x, w and y of a group are parts of the tensors, which are not copied for it.
+// groups by any other kernel. x, w and y of a group are parts of the tensors, and are not copied.
 #pragma once
 #include "src/plan/conv/nested/slices.h"
 

@@ -36,7 +36,7 @@ PlanOptions options_of(Plan<Problem> const& plan, GemmProblem const& products) {
                         std::get<SlicesRecipe>(plan.recipe.own).max_error);
 }
 
-// The place of the products in the workspace.
+// The offset of the products in the workspace.
 std::size_t offset_of(std::size_t products_workspace, std::size_t sum_workspace) {
   return padded_bytes(std::max(products_workspace, sum_workspace));
 }
@@ -49,7 +49,7 @@ void fill(Offer<Problem>& offer, Plan<GemmProblem> const& products, Plan<ReduceP
   for (Considered const& entry : products.considered)
     if (entry.kernel == products.kernel) {
       offer.predicted_seconds = entry.predicted_seconds;
-      // A sum of as many errors as images has the relative error of one; that of the sum itself is
+      // The sum of all images' errors has the relative error of one image; the error of the sum itself is
       // independent. Not std::hypot, which would need glibc 2.35.
       double const of_one = entry.expected_error, of_sum = sums_error(d.type, d.extent(0));
       offer.expected_error = std::sqrt(of_one * of_one + of_sum * of_sum);

@@ -77,7 +77,8 @@ std::size_t bytes_of_sums(Problem const& problem, Index images) {
   return padded_bytes(static_cast<std::size_t>(sums_of_slices(problem, slices_of(problem, images)).bytes()));
 }
 
-// `batch_invariant` is the option of the whole plan. On the host, slices of one image need not have it.
+// `batch_invariant` is the option of the whole plan. On the host, slices of one image need not be
+// batch-invariant.
 PlanOptions within(std::size_t workspace_bytes, std::optional<double> max_error, bool batch_invariant,
                    Device const& device) {
   return options_within(workspace_bytes, max_error, batch_invariant && device.backend != Backend::cpu);

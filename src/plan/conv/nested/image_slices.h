@@ -1,4 +1,5 @@
-// Convolutions with more pixels than a kernel's index range: some images at a time, by any other kernel.
+// Convolutions with more pixels than a kernel's index range, computed some images at a time by any other
+// kernel.
 #pragma once
 #include "cosmati/ops/convolution.h"
 

@@ -36,7 +36,7 @@ std::string refusal_of_inner(std::size_t workspace_bytes, Make const& make) {
   }
 }
 
-// Null stays null.
+// Moves a pointer by `bytes`; null stays null.
 template <class Pointer>
 Pointer moved(Pointer pointer, Index bytes) {
   using Byte =

@@ -9,8 +9,8 @@ namespace cosmati::plan {
 // The dimension of an operand of the epilogue that `index` (n, c, k, ...) counts; -1 if there is none.
 int dimension_of_operand(ConvolutionProblem const& problem, std::size_t operand, char const* index);
 
-// Restricts the tensor to `count` elements of a dimension, from any multiple of `step` on. Returns the bytes
-// from one multiple to the next; 0, and the whole tensor, if the dimension is -1.
+// Restricts the tensor to `count` elements of a dimension, starting at any multiple of `step`. Returns the
+// bytes from one multiple to the next; if the dimension is -1, leaves the tensor unchanged and returns 0.
 Index cut(TensorDescription& tensor, int dimension, Index step, Index count);
 
 // Bytes from the arguments of one slice to those of the next.

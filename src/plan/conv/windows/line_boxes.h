@@ -8,7 +8,8 @@
 
 namespace cosmati::plan {
 
-// Why TMA cannot copy such boxes of a tensor, whose `name` the sentence begins with; empty if it can.
+// The reason why TMA cannot copy such boxes of a tensor, as a sentence that begins with `name`; empty if it
+// can.
 std::string line_boxes_violation(char const* name, TensorDescription const& tensor);
 
 // Boxes of 64 channels by `columns`, `rows` and `images` of a 16-bit tensor; of its columns, every `step`-th

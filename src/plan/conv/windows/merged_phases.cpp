@@ -25,7 +25,7 @@ struct AxisPhase {
   Index taps;
   int origin;
 };
-// `digit`: of k, 0 for rows and 1 for columns.
+// `digit` is one of k: 0 for rows and 1 for columns.
 AxisPhase axis_phase(WindowProduct const& part, std::size_t digit) {
   WindowArguments const& window = part.form.image().arguments;
   return {part.form.k[digit].extent, digit == 0 ? window.top : window.left};
@@ -153,8 +153,8 @@ class Search {
     best_.take({{}, packing.end, recipe.predicted_seconds, made, std::move(text)});
   }
 
-  // As a product with the columns of all phases: its steps are weighted by the share of these that they
-  // multiply, and TMA unrolls a window for each.
+  // Predicted as a product with the columns of all phases: its steps are weighted by the share of columns
+  // that they multiply, and TMA unrolls a window for each step.
   double predicted(GemmRecipe recipe) const {
     GemmPolicy& p = recipe.policy;
     CanonicalGemm form = phase();
@@ -223,7 +223,7 @@ Offer<Problem> dgrad_phases(Problem const& problem, Device const& device, PlanOp
   if (offer.refusal.empty()) offer.refusal = extent_violation(forms_of(problem));
   if (offer.refusal.empty()) offer.refusal = elements_violation(problem);
   if (!offer.refusal.empty()) return offer;
-  // The operands in place or, if TMA cannot read one, with that operand packed.
+  // Tries the operands in place or, if TMA cannot read one, with that operand packed.
   for (PackRecipe const& packing : {PackRecipe{}, PackRecipe{.other = true}, PackRecipe{.image = true},
                                     PackRecipe{.image = true, .other = true}}) {
     WindowProducts const windows = window_products(problem, device.gpu, packing);

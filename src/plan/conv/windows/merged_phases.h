@@ -12,12 +12,12 @@ namespace cosmati::plan {
 struct MergedForm {
   std::string refusal;  // not empty: why the phases cannot share a tile
   MergedAxis rows, columns;
-  std::array<std::size_t, merged_phases> part{};  // of WindowProducts, in the kernel's order
+  std::array<std::size_t, merged_phases> part{};  // indices of WindowProducts::parts, in the kernel's order
 };
-// The problem is one that dgrad_phases() has not refused.
+// The problem must be one that dgrad_phases() has not refused.
 MergedForm merged_form(WindowProducts const& windows);
 
-// `policy`: the tile of one phase.
+// `policy` has the tile of one phase.
 int merged_shared_bytes(GemmPolicy const& policy, CanonicalGemm const& phase);
 
 Offer<ConvolutionProblem> dgrad_phases(ConvolutionProblem const& problem, Device const& device,

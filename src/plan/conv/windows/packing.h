@@ -50,7 +50,7 @@ struct PackLaunch {
   PackParameters parameters;           // without pointers
   int blocks = 0, blocks_of_runs = 0;  // along x and y
   int element_bytes = 0;
-  bool is_image = false;  // else the filter, or dy of a filter's gradient
+  bool is_image = false;  // otherwise the filter, or dy of a filter gradient
   std::size_t to = 0;     // offset in the workspace
 };
 std::vector<PackLaunch> pack_launches(ConvolutionProblem const& problem, PackRecipe const& recipe);

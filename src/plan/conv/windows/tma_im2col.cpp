@@ -92,11 +92,11 @@ std::optional<MatrixForm> matrix_of(DigitForm const& digits, ProductIndex const&
   return matrix;
 }
 
-// What can be described as matrices: all operands and stores of the epilogue, and d.
+// Whether all operands and stores of the epilogue, and d, can be described as matrices.
 struct Results {
   bool epilogue_is, d_is;
 };
-// Describes them so.
+// Describes them as matrices where possible.
 Results set_results(CanonicalGemm& product, ConvolutionForm const& form) {
   auto const as_matrix = [&](DigitForm const& digits, MatrixForm& matrix) {
     std::optional<MatrixForm> const made = matrix_of(digits, form.m, form.n);
@@ -168,7 +168,7 @@ bool set_pixels(std::vector<WindowProduct>& parts) {
   return true;
 }
 
-// The form whose image is operand a or b, whichever index is contiguous in the result.
+// The form whose image is operand a or b, regardless of which index is contiguous in the result.
 ConvolutionForm with_image(ConvolutionForm form, bool image_is_a) {
   return form.image_is_a == image_is_a ? form : exchanged(std::move(form));
 }
@@ -230,7 +230,7 @@ void set_image(WindowProduct& made, TensorDescription const& image) {
   }
 }
 
-// `row`: the dimension of w whose elements are contiguous; `line`: the other one of channels.
+// `row` is the dimension of w whose elements are contiguous, `line` the other dimension of channels.
 void set_filter(WindowProduct& made, TensorDescription const& w, int row, int line) {
   ConvolutionForm const& form = made.form;
   IndexStrides const& taps = form.b.arguments.depth;
@@ -295,8 +295,8 @@ std::string set_windows(WindowProduct& made, bool filter_gradient) {
   return sentence;
 }
 
-// The limit of the driver that a map exceeds, with the smallest box, whichever tile is chosen; an alignment
-// is the lowest address that a tensor may have.
+// The limit of the driver that a map exceeds even with the smallest box, whichever tile is chosen. The
+// alignment stands for the address: it is the lowest that a tensor may have.
 std::string map_violation(WindowProduct const& made, Problem const& p) {
   auto const address = [](TensorDescription const& tensor) {
     return reinterpret_cast<void*>(static_cast<std::uintptr_t>(tensor.alignment));

@@ -28,8 +28,8 @@ struct FilterMap {
 // depth, and taps and channels n.
 struct WindowProduct {
   ConvolutionForm form;
-  // a and b contain types, and strides for the prediction; d, the operands and the stores are matrices,
-  // unless WindowProducts::by_digits: then the form describes them.
+  // a and b contain types, and strides for the prediction. d, the operands and the stores are matrices; if
+  // WindowProducts::by_digits, the form describes them instead.
   CanonicalGemm product;
   ImageMap image, result;          // result: if WindowProducts::by_pixels
   FilterMap filter;                // unused for the filter gradient: dy is a matrix of the product
@@ -42,7 +42,7 @@ struct WindowOperands {
   bool image_is_a = true;        // otherwise it is b
   bool filter_gradient = false;  // the other operand is a matrix, dy, instead of the filter
   Along along_of_a = Along::k, along_of_b = Along::k;
-  int row_bytes = step_bytes;  // of a step along k, which covers channels of one tap
+  int row_bytes = step_bytes;  // bytes of a step along k, which covers channels of one tap
 };
 
 // All products of a convolution: for a strided data gradient one per phase, which may share a launch. For a
@@ -63,7 +63,7 @@ WindowProducts window_products(ConvolutionProblem const& problem, Gpu const& gpu
 // The bytes of a step: those of a tap's channels if they fill at most half of a full step.
 int bytes_of_step(ConvolutionProblem const& problem, PackRecipe const& packing, bool emulated);
 
-// Whether threads find the places of results by digits: also if TMA might store them, but not with this
+// Whether threads locate the results by digits, including those that TMA could store, but not with this
 // policy.
 bool stores_by_digits(WindowProducts const& windows, GemmPolicy const& policy);
 
@@ -77,8 +77,8 @@ std::string together_violation(ConvolutionProblem const& problem, WindowProducts
 // The reason why TMA cannot load or store an empty tensor; empty if there is none.
 std::string elements_violation(ConvolutionProblem const& problem);
 
-// The time that TMA needs to unroll so many rows of windows, and that of a product whose operands it loads
-// meanwhile. clocks_of_row: of a multiprocessor for 128 bytes, measured on an H200.
+// The time that TMA needs to unroll this many rows of windows, and the time of a product whose operands TMA
+// loads meanwhile. clocks_of_row: clocks of a multiprocessor for 128 bytes, measured on an H200.
 inline constexpr double clocks_of_row = 4.7;
 double unrolling_seconds(double rows, double clocks, Gpu const& gpu);
 double with_tma(double product, double engine);

@@ -127,8 +127,8 @@ class WindowSearch {
   }
 
   void try_partition(GemmRecipe recipe, KPartition const& k_partition) {
-    // The depth of a filter gradient is all pixels, of which blocks of stream-K read different ones at the
-    // same time, so the L2 cache does not serve several tiles. Measured: 1.05 to 1.4 times split-K.
+    // The depth of a filter gradient is all pixels. With stream-K, blocks read different pixels at the same
+    // time, so the L2 cache does not serve several tiles. Measured: 1.05 to 1.4 times split-K.
     bool const streams = k_partition.partition == Partition::stream_k;
     if (streams && windows_.filter_gradient && !policy_.partition) return;
     // Phases share a launch whenever possible: for 1024 images in f16 on an H200, one launch took 140 and 160
@@ -202,8 +202,8 @@ class WindowSearch {
     double const product = predict_seconds(recipe, form, device_.gpu, volume) *
                            (volume.steps <= 1 ? 1 + share_outside(p, form) : 1);
     double const results = windows_.along_m ? volume.result_bytes / bytes_along_m : 0;
-    // Turns gain nothing here: on an H100, three first layers by tall_turns took the time of tall, 1.14
-    // to 1.19 times that of tower (docs/decisions/0040).
+    // Ping-pong tiles gain nothing here: on an H100, three first layers with tall_turns took as long as with
+    // tall, 1.14 to 1.19 times as long as with tower (docs/decisions/0040).
     double const turns = p.ping_pong && p.block_n < 128 ? 1.2 : 1;
     // Gradients of 1x1 filters took 1.1 to 1.9 times the prediction, median 1.4, on an H200.
     bool const one_tap = problem_.w.extent(2) * problem_.w.extent(3) == 1;
@@ -212,9 +212,9 @@ class WindowSearch {
   }
 
   // The time that TMA needs for the rows that it unrolls. Measured on an H200, in clocks of a multiprocessor
-  // per row of 128 bytes: 4.7; 5.8 if windows overlap in memory; 9 if they also begin within sectors. Of 64
-  // bytes: 2.3 to 3.1; of 32 bytes: 1.6 for each row of windows and filter, hence 2.3 without those of the
-  // filter.
+  // per row of 128 bytes: 4.7; 5.8 if windows overlap in memory; 9 if they also begin within sectors. Rows of
+  // 64 bytes: 2.3 to 3.1. Rows of 32 bytes: 1.6 for each row of windows and filter, hence 2.3 if those of the
+  // filter are not counted.
   double tma_seconds(GemmPolicy const& p, Volume const& volume) const {
     Index const step = packing_.place * problem_.stride[1] * size_of(problem_.x.type);
     double const whole = packing_.rows == 0 ? clocks_of_row : step % 32 == 0 ? 5.8 : 9;

@@ -45,7 +45,7 @@ struct WindowLaunch {
   WindowProducts windows;
   GemmRecipe recipe;
   std::size_t scalars = 0;
-  KernelOperand image, filter, result;  // filter: or dy
+  KernelOperand image, filter, result;  // for a filter gradient, filter is dy
   TensorBox a, b;
   std::optional<TensorStore> store;  // if TMA stores d
 

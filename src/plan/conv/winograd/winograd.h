@@ -29,7 +29,7 @@ std::string winograd_violation(ConvolutionProblem const& problem);
 double sums_error(DataType sum, Index terms);
 double winograd_error(int tile, DataType type, Index channels, Index rows = 3, Index columns = 3,
                       int taps = 3);
-// The same of a filter gradient in f32, whose sums have `tiles` terms.
+// The same for a filter gradient in f32, whose sums have `tiles` terms.
 double winograd_filter_error(int tile, Index tiles);
 
 // The form of the problem; for a data gradient the filter is reversed.

@@ -70,7 +70,8 @@ class SumsOfGroups {
     sums_[group][1] += absolute;
     count_ = std::max(count_, group + 1);
   }
-  // The sum of the squares of products, each times `of_type`, and of absolute values; begins again.
+  // Returns the sum of the squared sums, of products times `of_type` and of absolute values times `of_f32`,
+  // and starts over.
   double squares(double of_type, double of_f32) {
     double sum = 0;
     for (std::size_t i = 0; i < count_; ++i)
@@ -85,7 +86,7 @@ class SumsOfGroups {
   std::size_t count_ = 0;
 };
 
-// Rows or columns: the place of a phase in the result, and its taps.
+// Rows or columns of a phase: their positions in the result, and its taps.
 struct Phase {
   Index first = 0, step = 1;  // output i of the window is first + i * step of the result
   Index tap = 0, tap_step = 1;

@@ -20,9 +20,9 @@ using Problem = ConvolutionProblem;
 constexpr double mean_square_of_rounding =
     0.18;  // (1 - 1/4) / (6 ln 2), for logarithmically uniform mantissas
 
-// In one dimension of `all` taps, for independent inputs: the variance that an error of the transformed
-// factors causes in the outputs (of a filter gradient: the taps), relative to that of the same relative error
-// in the factors themselves, averaged over a tile.
+// For one dimension of `all` taps and independent inputs: the variance that an error of the transformed
+// factors causes in the outputs (for a filter gradient, the taps), relative to that caused by the same
+// relative error in the factors themselves, averaged over a tile.
 template <int tile, int taps = 3>
 double amplification(bool of_filter_gradient, Index all = 3) {
   using Matrices = WinogradMatrices<tile, taps>;
@@ -43,7 +43,7 @@ double amplification(bool of_filter_gradient, Index all = 3) {
   return sum / (tile * real_taps);
 }
 
-// `terms` of each sum of products.
+// `terms` is the number of terms in each sum of products.
 double error_of(double amplification, DataType type, Index terms) {
   double const of_type = unit_roundoff(type), of_sum = unit_roundoff(DataType::f32);
   return amplification *
@@ -63,7 +63,7 @@ bool computes(DataType type) {
   return type == DataType::f32 || type == DataType::tf32 || type == DataType::f16 || type == DataType::bf16;
 }
 
-// The taps of a part: five, if that takes at least a fifth fewer products, as the error is four times as
+// The taps of a part: five, if that takes at least a fifth fewer products, since the error is four times as
 // large.
 int taps_of_parts(int tile, Index rows, Index columns) {
   auto const products = [&](int taps) {

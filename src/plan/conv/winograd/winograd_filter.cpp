@@ -105,7 +105,7 @@ bool has_channels_last(TensorDescription const& tensor) {
   return distance(1) < std::min({distance(0), distance(2), distance(3)});
 }
 
-// Each slice reads x and dy once, and writes and the product reads their transforms.
+// Each slice reads x and dy once and writes their transforms, which the product reads.
 double transform_seconds(Problem const& problem, Slice const& slice, WinogradRecipe const& recipe,
                          Gpu const& gpu) {
   auto const parts = static_cast<double>(slice.parts());

@@ -22,7 +22,8 @@ struct WinogradResultTraits {
   std::string print() const;
 };
 
-// The filter is transformed; then, for each slice of images, the image, a batch of products, and the sums.
+// Transforms the filter; then, for each slice of images, transforms the image, computes a batch of products,
+// and transforms the sums.
 program::Program winograd_program(Plan<ConvolutionProblem> const& plan);
 
 }  // namespace cosmati::plan

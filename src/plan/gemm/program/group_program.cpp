@@ -1,5 +1,5 @@
 // The program of a group: launches that copy the records of its problems to the workspace and bind pointers
-// in them, and one for all products. Except for pointers, the records are constants of the program.
+// in them, then one launch for all products. Except for pointers, the records are constants of the program.
 #include <cstring>
 #include <optional>
 

@@ -18,8 +18,8 @@ struct KernelOperand {
 
 std::size_t add_kernel(program::Program& program, program::KernelSpec kernel);
 
-// The grid's z is the matrix or group, of which there may be more than a launch supports; write(run, first,
-// parameters).
+// Adds launches for a grid whose z is the matrix or group, as many as its limit requires; each calls
+// write(run, first, parameters) with its first z.
 template <class Parameters, class Write>
 void launch_batch(program::Program& program, std::size_t kernel, program::Grid grid, Write const& write,
                   std::size_t bytes = sizeof(Parameters)) {
@@ -38,7 +38,7 @@ struct WidenParameters {
   DataType from_type = DataType::f32, to_type = DataType::f32;
   Index count = 0;
 };
-// Converts the operand to the end of the workspace, unless it already has the type.
+// Converts the operand into memory at the end of the workspace, unless it already has the type.
 KernelOperand widened(program::Program& program, KernelOperand from, TensorDescription const& tensor,
                       DataType to, char const* slot);
 

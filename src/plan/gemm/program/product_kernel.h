@@ -20,20 +20,20 @@ struct SourceTraits {
   std::string print() const;
 };
 
-// GemmTraits, or WarpSpecializedTraits if the main loop of `policy` is that one.
+// GemmTraits, or WarpSpecializedTraits if the main loop of `policy` is warp_specialized.
 struct ProductKernelTraits {
   GemmPolicy policy;
   std::string a, b;  // the sources
   DataType sum = DataType::f32;
   std::string epilogue, destination;
-  std::string name = {};  // of other traits
+  std::string name = {};  // the name of the traits, if they are others
   std::string print() const;
 };
 
 std::string epilogue_text(CanonicalGemm const& form);
 // Declares the function that epilogue_text() names.
 std::string epilogue_declarations(CanonicalGemm const& form, epilogue::Expression const& expression);
-// `maps`: the type of the maps through which TMA stores, if it is not TensorDestination's own.
+// `maps` is the type of the maps through which TMA stores, if it is not TensorDestination's own.
 std::string destination_text(CanonicalGemm const& form, GemmRecipe const& recipe,
                              std::string const& maps = {});
 
@@ -50,8 +50,9 @@ struct ProductParts {
 program::KernelSpec product_kernel(CanonicalGemm const& form, GemmRecipe const& recipe,
                                    epilogue::Expression const& expression, ProductParts const& parts);
 
-// The variant of a kernel that the emulator's catalogue has, for operands of the types `a` and `b`: its own
-// policy, with runs of 16 bytes or single elements; for groups such runs along k only. Sources read `maps`.
+// The variant of a kernel in the emulator's catalogue for operands of types `a` and `b`. It has its own
+// policy, with runs of 16 bytes or single elements; for groups, only with such runs along k. Sources read
+// `maps`.
 program::KernelSpec emulated_product_kernel(GemmRecipe const& recipe, DataType a, DataType b,
                                             std::string const& maps, bool in_group = false);
 

@@ -25,7 +25,7 @@ struct HostProductDestination {
   DataType type = DataType::f32;
 };
 
-// `arguments`: of a problem, or of a program's run.
+// `arguments` are those of a problem, or of a program's run.
 template <class Epilogue, class Arguments>
 void fill_epilogue(Epilogue& epilogue, CanonicalGemm const& form, std::size_t scalars,
                    Arguments const& arguments, void const* c = nullptr) {

@@ -30,7 +30,7 @@ struct Operand {
   KernelOperand at;
   Index outer = 0;
   OperandAccess access;
-  TensorBox box{};  // of warp_specialized
+  TensorBox box{};  // for warp_specialized
 };
 
 // The parameters that all launches of the main kernel share; each is for `batch` matrices starting at
@@ -110,7 +110,7 @@ struct ProductLaunch {
 
 class ProductProgram {
  public:
-  // `whole`: the f32 problem, if the plan is for the product of its pieces.
+  // `whole` is the f32 problem, if the plan is for the product of its pieces.
   explicit ProductProgram(Plan<Problem> const& plan, Problem const* whole = nullptr)
       : plan_(plan),
         whole_(whole),

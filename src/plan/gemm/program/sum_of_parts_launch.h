@@ -5,7 +5,7 @@
 
 namespace cosmati::plan {
 
-// Appends them to the program; the parts are at the beginning of the workspace.
+// Appends the kernel and its launches to the program; the parts are at the beginning of the workspace.
 void append_sum_of_parts(program::Program& program, Plan<GemmProblem> const& plan, CanonicalGemm const& form);
 
 }  // namespace cosmati::plan

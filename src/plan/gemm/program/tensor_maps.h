@@ -30,13 +30,13 @@ inline program::TiledTensor tiled_tensor(MatrixForm const& matrix, void const* d
       .swizzle_bytes = box_neighbors * size};
 }
 
-// An operand, of (outer, depth) matrices.
+// The same for an operand of (outer, depth) matrices.
 inline program::TiledTensor tiled_tensor(MatrixForm const& operand, void const* data, Index outer,
                                          Index depth, Index batch, Along along, TensorBox const& box) {
   return tiled_tensor(operand, data, outer, depth, batch, along == Along::k, box.row, box.slice_rows);
 }
 
-// The map of the whole address space for matrices like the one of `tensor`, wherever they are.
+// Returns a map of the whole address space, for matrices like that of `tensor` at any address.
 inline program::TiledTensor address_space(program::TiledTensor tensor) {
   tensor.address = reinterpret_cast<void*>(address_origin);
   tensor.rank = 4;

@@ -12,7 +12,7 @@ namespace cosmati::plan {
 // The reason why gemv does not support the problem; empty if it does.
 std::string gemv_violation(CanonicalGemm const& form);
 
-// Whether m and n are exchanged: D then has few rows.
+// Whether m and n are exchanged, so that D has few rows.
 bool gemv_side(GemmProblem const& problem);
 
 // How gemv reads operand A or B: contiguous runs that are not aligned are shifted, if they are long enough.
@@ -24,7 +24,7 @@ std::vector<NamedPolicy> gemv_policies(CanonicalGemm const& form);
 
 std::string gemv_policy_violation(GemmPolicy const& policy, DataType sum);
 
-// Sums in a slot of the workspace, for each part of a tile's k.
+// The number of sums in a workspace slot; each part of a tile's k has a slot.
 Index gemv_slot_sums(GemmPolicy const& policy);
 
 double predict_gemv(GemmRecipe const& recipe, CanonicalGemm const& form, Gpu const& gpu, int resident);

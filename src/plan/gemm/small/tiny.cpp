@@ -76,7 +76,7 @@ double predict_tiny(GemmRecipe const& recipe, CanonicalGemm const& form, Gpu con
   GemmPolicy const& p = recipe.policy;
   Volume const volume = volume_of(form, recipe);
   double const bytes = volume.operand_bytes + volume.result_bytes;
-  // The instructions of a warp, and its latency; as many warps as are resident hide each other's.
+  // The instructions and the latency of a warp; resident warps hide each other's latency.
   bool const mma = p.multiply == Multiply::mma;
   auto const vectors = [&](OperandAccess const& access, int outer) {
     return p.block_k * outer / (32.0 * access.width);

@@ -19,7 +19,7 @@ std::vector<Multiply> tiny_multiplies(CanonicalGemm const& form, Gpu const& gpu)
 // if a lane would load too many vectors.
 std::vector<NamedPolicy> tiny_policies(Multiply multiply, DataType sum, int element_bytes, int width,
                                        Index depth);
-// Those for operands of full width.
+// The policies for operands of full width.
 std::vector<NamedPolicy> tiny_policies(Multiply multiply, DataType sum, int element_bytes);
 
 double predict_tiny(GemmRecipe const& recipe, CanonicalGemm const& form, Gpu const& gpu, int resident);
