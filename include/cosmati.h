@@ -122,8 +122,8 @@ static inline cosmati_tensor cosmati_packed(int type, int rank, int64_t const* e
   return cosmati_strided(type, rank, extent, stride);
 }
 
-/* A matrix with element (i, j) at i * row_stride + j * column_stride; the strides of row-major are (columns,
- * 1), of column-major (1, rows). */
+/* A matrix with element (i, j) at i * row_stride + j * column_stride. The strides of a dense matrix are
+ * (columns, 1) if it is row-major and (1, rows) if it is column-major. */
 static inline cosmati_tensor cosmati_matrix(int type, int64_t rows, int64_t columns, int64_t row_stride,
                                             int64_t column_stride) {
   int64_t extent[2], stride[2];
@@ -174,12 +174,12 @@ COSMATI_API char const* cosmati_backend(cosmati_handle_t handle);
  * default stream. Other backends ignore it and are synchronous. */
 typedef void* cosmati_stream;
 
-/* Waits until all work enqueued on `stream` is complete, and reports errors of kernels that ran on it. */
+/* Waits until all work enqueued on `stream` is complete; COSMATI_SYSTEM if a kernel that ran on it failed. */
 COSMATI_API cosmati_status cosmati_wait(cosmati_handle_t handle, cosmati_stream stream);
 
 /* Memory for the tensors and workspaces of the handle's plans: device memory on the backend cuda, otherwise
  * host memory; aligned to 256 bytes, contents undefined. It is for programs without an allocator of their
- * own: any other memory that the device can access works as well. */
+ * own: any other memory that the device can access works as well. Errors: COSMATI_OUT_OF_MEMORY. */
 typedef struct cosmati_memory* cosmati_memory_t;
 COSMATI_API cosmati_status cosmati_allocate(cosmati_handle_t handle, size_t bytes, cosmati_memory_t* memory);
 COSMATI_API void cosmati_free(cosmati_memory_t memory);
@@ -257,8 +257,8 @@ COSMATI_API cosmati_status cosmati_plan_candidate(cosmati_plan_t plan, size_t in
 /* An argument of a run by name: a tensor's address or a scalar's value. */
 typedef struct cosmati_argument {
   char const* name;
-  void const* data; /* of a tensor; outputs are written through it */
-  double value;     /* of a scalar */
+  void const* data; /* a tensor's address; outputs are written through it */
+  double value;     /* a scalar's value */
 } cosmati_argument;
 
 static inline cosmati_argument cosmati_data(char const* name, void const* data) {

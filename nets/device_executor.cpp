@@ -28,7 +28,7 @@ std::pair<double, double> scale_and_shift(PixelStatistics const& statistics) {
   return {1 / (255 * statistics.deviation), -statistics.mean / statistics.deviation};
 }
 
-// The array of one step among those of others: guarantees no alignment beyond its elements'.
+// The array of one step, stored among those of others: its alignment is only that of its elements.
 TensorDescription part_of_many(DataType type, Index count) {
   TensorDescription result = describe(type, Shape(count));
   result.alignment = size_of(type);
@@ -220,7 +220,7 @@ std::pair<Index, Index> DeviceExecutor::share(Index size) const {
 }
 
 void DeviceExecutor::begin(Epoch epoch) {
-  // Waits until the last epoch's buffers are no longer in use; nothing is, if the fingerprint is known.
+  // Waits until the last epoch's buffers are no longer in use; if the fingerprint is known, none of them is.
   if (!fingerprint_) queue_.wait();
   if (next_rows_of_ == epoch.steps_done && epoch.first == 0) {
     std::swap(host_rows_, next_rows_);

@@ -100,10 +100,10 @@ class DeviceExecutor final : public Executor {
   void prepare_update();
   void refresh_factors(Stream stream);
   void update(void const* numbers, Stream stream);
-  // The part of a step of a batch of `size` whose images, labels and numbers are in row `row`.
+  // This device's part of a step: for a batch of `size` with images, labels and numbers in row `row`.
   void step(Index size, Index row, Stream stream);
   Recording const& recording(Index size, Index steps);
-  // The kernel that trains batches of `size` images; null: layers, one after another.
+  // Returns the kernel that trains batches of `size` images; null if they are trained layer by layer.
   FusedTraining* fused(Index size);
   FusedTraining* fused_scoring();
   FusedTrainingArguments images_of(Dataset const& data);  // for the fused kernel

@@ -78,9 +78,10 @@ std::string explain(Assignment const& assignment);
 // The kinds of executors; each supports every backend with memory of its kind.
 std::unique_ptr<Executor> make_host_executor(Assignment const& assignment);  // cpu, reference; no others
 std::unique_ptr<Executor> make_device_executor(
-    Assignment const& assignment);  // a single device, all backends Devices that share each batch, all
-                                    // backends. Throws Error(bad_request) if a batch has fewer images than
-                                    // there are devices.
+    Assignment const& assignment);  // a single device, all backends
+
+// Devices that share each batch, all backends. Throws Error(bad_request) if a batch has fewer images than
+// there are devices.
 std::unique_ptr<Executor> make_team_executor(Assignment const& assignment);
 Context host_context(Assignment const& assignment, bool training);
 Context device_context(Assignment const& assignment, bool training);

@@ -115,8 +115,8 @@ class FullyConnectedLayer final : public Layer {
   Prepared<ReduceProblem> bias_gradient_;
 };
 
-// Losses are computed in f32: conversion from and to the network's narrower type, in scratch memory of the
-// loss. The backward direction multiplies by Pass::gradient_scale.
+// Losses are computed in f32. Converts from and to the network's narrower type, in scratch memory of the
+// loss; the backward direction also multiplies by Pass::gradient_scale.
 class Widened {
  public:
   // Plans the conversion of x (N, features), if it is not f32.
@@ -154,7 +154,7 @@ class SoftmaxLoss final : public Loss {
   Widened widened_;
   Prepared<TransformProblem> scores_;
   Prepared<CrossEntropyProblem> loss_, gradient_;
-  // With a branch the loss is summed concurrently with the gradient, for which others wait.
+  // With a branch, the loss is summed concurrently with the gradient, for which other operations wait.
   bool apart_ = false;
 };
 

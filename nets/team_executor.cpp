@@ -53,8 +53,8 @@ class TeamExecutor final : public Executor {
   }
 
   void begin(Epoch epoch) override {
-    // Not by the crew: except in the first epoch, fingerprints are known since the last scores(), so this is
-    // done before its threads would have woken.
+    // Without the crew: except in the first epoch, fingerprints are known since the last scores(), so this
+    // takes less time than waking its threads.
     std::vector<std::uint64_t> found;
     for (int i = 0; i < here_; ++i) found.push_back(member(i).fingerprint());
     check_same(found, first_, assignment_.group);

@@ -83,7 +83,8 @@ class Dealer {
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   Index count_, batch_, window_, chunks_;
-  // The next chunks to assign, to place, and not yet written; the number of computed chunks.
+  // The numbers of the next chunk to assign, the next to place, and the first unwritten one; how many are
+  // computed.
   Index next_in_, next_out_, unwritten_, computed_;
   Written prefix_;
   Index text_at_;

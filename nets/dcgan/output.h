@@ -70,7 +70,7 @@ class Output {
   std::string const& picture_path() const {
     return request_.image.empty() ? request_.animation : request_.image;
   }
-  // Outputs that are made from the complete bytes: all but a BMP file, whose bytes have fixed positions.
+  // Whether a picture is made from the complete bytes: any but a BMP file, whose bytes have fixed positions.
   bool has_tiles() const;
   bool has_bitmap() const;
   std::string tiles_path() const { return picture_path() + ".tiles"; }

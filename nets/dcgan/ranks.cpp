@@ -16,9 +16,9 @@
 namespace cosmati::dcgan {
 namespace {
 
-// To a rank: work_tag, a chunk with its latent vectors (empty when all work is done); place_tag, the text
-// offset of its oldest chunk without one. From a rank: computed_tag, a chunk is computed and its text has
-// this length; written_tag, it is written; or, instead of both, images_tag, its images.
+// Messages to a rank: work_tag, a chunk with its latent vectors (empty when all work is done); place_tag, the
+// text offset of its oldest chunk without one. From a rank: computed_tag, a chunk is computed and its text
+// has this length; written_tag, it is written; or, instead of both, images_tag, its images.
 enum Tag : int { work_tag = 1, place_tag, computed_tag, written_tag, images_tag };
 constexpr std::size_t chunks_ahead = 2;  // per rank: one is computed while the next one is sent
 

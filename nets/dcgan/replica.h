@@ -58,7 +58,8 @@ class Replica {
   Network generator_values, discriminator_values;
 
  private:
-  // A step, from the feed's inputs. `after_another`: with the generator's update of the step before.
+  // Computes a step from the feed's inputs at `place`. `after_another`: also the generator's update of the
+  // step before.
   void compute(int place, bool after_another);
   void update_generator();
   Recording const& recording(int place, bool after_another);

@@ -20,6 +20,7 @@ std::vector<bool> c3_connections();
 inline constexpr Index code_rows = 12, code_columns = 7;  // 84 units of F6
 
 // Returns the target of unit i of F6 for `digit`: 1 where the digit's picture is black, else -1 (as in figure
+// 3: a stylized picture of the character, so that characters that look alike have similar codes).
 float code(int digit, Index unit);
 
 }  // namespace cosmati::lenet5

@@ -17,8 +17,8 @@ inline constexpr Index image_size = 28;
 //            400->120 (C5: a 5x5 convolution whose output is one pixel), ReLU; 120->84, ReLU; 84->10; softmax
 //            with cross-entropy.
 // chapter:   the same with 2x2 means and sigmoids, and Gaussian (RBF) units around trained centers at the end
-//            (Kirk and Hwu, Programming Massively Parallel Processors, chapter 16). Its bias comes after
-//            pooling; a mean of sums is the sum of the means, so adding it in the convolution is equivalent.
+//            (Kirk and Hwu, Programming Massively Parallel Processors, chapter 16). There, the bias is added
+//            after pooling; since a mean is linear, adding it in the convolution is equivalent.
 // lecun1998: 60,000 trained numbers: after C1 and C3 means with a trained coefficient and bias for each map,
 //            C3 partially connected, scaled tanh, Gaussian units around fixed digit images (codes.h).
 enum class Variant { modern, chapter, lecun1998 };

@@ -48,15 +48,15 @@ Candidate<Problem> reference_candidate() {
   return candidate;
 }
 
-// Host kernels that compute each row or element independently, with any strides (VectorProgram).
+// Marks a host kernel (VectorProgram) that computes each row or element independently, with any strides.
 template <class Problem>
 Candidate<Problem> by_itself(Candidate<Problem> candidate) {
   candidate.batch_invariant = true;
   return candidate;
 }
 
-// `first`, then oneDNN's candidates, `then`, conversions to f32 or f64 for one of those, `last`, and the
-// reference, which accepts everything.
+// Returns `first`, then oneDNN's candidates, `then`, conversions to f32 or f64 for one of the preceding ones,
+// `last`, and the reference, which accepts everything.
 template <class Problem>
 std::vector<Candidate<Problem>> cpu_list(std::vector<Candidate<Problem>> first,
                                          std::vector<Candidate<Problem>> then = {},

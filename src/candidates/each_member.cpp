@@ -84,7 +84,7 @@ class EachMember final : public Kernel<GroupedGemmProblem> {
   double all_small_work_ = 0;
 };
 
-// The slowdown by the power limit when tensor cores are busy for so long, as in the model of
+// The slowdown caused by the power limit when tensor cores are busy for `seconds`, as in the model of
 // warp_specialized.
 double slowed(double seconds) { return 1 + 0.35 * std::min(1.0, seconds / 200e-6); }
 

@@ -35,8 +35,9 @@ char const* named_file(char const* name) {
   return value != nullptr && *value != '\0' ? value : nullptr;
 }
 
-// The version of CUDA that the installed driver supports, such as 12040; 0: no driver is installed. Does not
-// initialize the driver. Its function returns an enumeration, of which only the value 0 matters here.
+// Returns the version of CUDA that the installed driver supports, such as 12040; 0: no driver is installed.
+// Does not initialize the driver. cuDriverGetVersion returns an enumeration, of which only the value 0
+// matters.
 #if defined(__clang__)
 __attribute__((no_sanitize("function")))
 #endif

@@ -33,8 +33,8 @@ std::string wgmma_device_violation(Gpu const& gpu);
 std::string mma_device_violation(DataType factor, Gpu const& gpu);
 std::string wmma_device_violation(DataType factor, Gpu const& gpu);
 
-// Multiply-adds of tensor cores by mma.sync per clock and multiprocessor: of 16-bit factors with sums in
-// `sum`, and of f64.
+// Multiply-adds by mma.sync per clock and multiprocessor: mma_rate() for 16-bit factors with sums in `sum`,
+// mma_rate_f64() for f64.
 double mma_rate(Gpu const& gpu, DataType sum);
 double mma_rate_f64(Gpu const& gpu);
 

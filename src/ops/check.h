@@ -25,8 +25,8 @@ struct Named {
 struct SharedPlace {
   Shape first, second;  // rank 0 if there are too many tuples to check and the strides allow overlap
 };
-// Finds two such tuples, or returns nullopt. Exact, unlike Layout::overlaps(), if the search takes at most a
-// million steps. Strides must not be negative.
+// Returns two such tuples, or nullopt if there are none. Exact, unlike Layout::overlaps(), if the search
+// takes at most a million steps. Strides must not be negative.
 std::optional<SharedPlace> shared_place(Layout const& layout);
 
 // Checks that the tensor is present, without negative extents or strides and without overflow, and that an
@@ -41,7 +41,7 @@ void check_same_shape(char const* operation, Named tensor, Named model);
 void check_shape(char const* operation, Named tensor, Shape const& expected);
 void check_type(char const* operation, Named tensor, std::initializer_list<DataType> legal);
 void check_finite(char const* operation, char const* name, double value);
-// lowest <= value < 2^31
+// Checks that lowest <= value < 2^31.
 void check_at_least(char const* operation, char const* name, Index value, Index lowest);
 
 // Checks the tensors bound to an epilogue's names against the result, whose dimensions are named `indices`.

@@ -64,7 +64,7 @@ int index_of(std::string_view name, std::vector<std::string> const& names) {
   return -1;
 }
 
-// The insertions, deletions, substitutions and swaps of adjacent letters that turn `a` into `b`.
+// Returns how many insertions, deletions, substitutions and swaps of adjacent letters turn `a` into `b`.
 std::size_t edit_distance(std::string_view a, std::string_view b) {
   std::vector<std::size_t> before, last(b.size() + 1);
   std::iota(last.begin(), last.end(), std::size_t{0});

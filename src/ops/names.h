@@ -9,12 +9,12 @@
 
 namespace cosmati {
 
-// The index in `names` of `name`, or of the name that it is an alias of ("float32" of f32); -1 if there is
-// none. '-' and '_' are equal.
+// Returns the index in `names` of `name`, or of the name that it is an alias of ("float32" of f32); -1 if
+// there is none. '-' and '_' count as equal.
 int find_name(std::string_view name, std::vector<std::string> const& names);
 
-// The entry of `names` that a misspelled `name` most likely means: the smallest edit distance to it or to one
-// of its aliases. Empty if none is close.
+// Returns the entry of `names` that a misspelled `name` most likely means: the one with the smallest edit
+// distance, to it or to one of its aliases. Empty if none is close.
 std::string nearest_name(std::string_view name, std::vector<std::string> const& names);
 
 // " (did you mean f32?)", or nothing if no name is close.
@@ -28,8 +28,8 @@ std::string unknown_name(std::string_view kind, std::string_view name, std::vect
 std::vector<std::pair<std::string, std::vector<std::string>>> all_aliases();
 std::vector<std::string> aliases_of(std::string_view name);
 
-// The value among the first `count` of Enumeration that is called `name`, by name_of(value) or an alias.
-// Throws Error(bad_request) with unknown_name's message.
+// Returns the value, among the first `count` of Enumeration, whose name_of() is `name` or has the alias
+// `name`. Throws Error(bad_request) with unknown_name's message.
 template <class Enumeration>
 Enumeration parse_name(char const* kind, std::string const& name, int count,
                        char const* heading = "valid values") {

@@ -19,8 +19,8 @@ class LoadedProgram {
 // Throws Error(unavailable) where the device's backend cannot run here.
 std::unique_ptr<LoadedProgram> load(Program program, Device const& device);
 
-// The program of this plan, loaded for the plan's device: for ConvolutionProblem, GemmProblem and
-// GroupedGemmProblem.
+// Returns the kernel that runs `program`, loaded for the plan's device: for ConvolutionProblem, GemmProblem
+// and GroupedGemmProblem.
 template <class Problem>
 std::unique_ptr<Kernel<Problem>> prepare(Plan<Problem> const& plan, Program program);
 

@@ -37,7 +37,7 @@ struct KernelSpec {
   bool is_composed = true;                 // else the arguments are values, or types of the headers
   bool keeps_roundings = false;            // the compiler does not fuse products and sums of an epilogue
   bool starts_early = false;               // may start while the previous kernel still runs, and waits for it
-  unsigned threads = 0, shared_bytes = 0;  // of a block
+  unsigned threads = 0, shared_bytes = 0;  // per block
   std::string label = {};                  // for messages
 
   std::string key() const;
@@ -128,8 +128,9 @@ Launch launch_of(std::size_t kernel, Grid grid, Write write, std::size_t bytes =
           0};
 }
 
-// Fourier transforms of `count` planes by a library, in place: rows of `columns` real numbers of type `real`,
-// each padded to columns / 2 + 1 complex ones, to frequencies or, times rows * columns, back.
+// In-place Fourier transforms of `count` planes by a library: from rows of `columns` real numbers of type
+// `real`, each padded to columns / 2 + 1 complex ones, to frequencies or, if `inverse`, back, multiplied by
+// rows * columns.
 struct Transform {
   int rows = 0, columns = 0, count = 0;
   DataType real = DataType::f32;
@@ -137,13 +138,14 @@ struct Transform {
   std::size_t work_bytes = 0;
   friend bool operator==(Transform const&, Transform const&) = default;
 };
-// Offsets in the workspace: of the planes, one after another, and of the library's work area.
+// A call of such a transform, with the offsets in the workspace of the planes, which are consecutive, and of
+// the library's work area.
 struct LibraryCall {
   std::size_t transform = 0;  // of Program::transforms
   std::size_t planes = 0, work = 0;
 };
 
-// A matrix product; its own workspace is the beginning of the program's, its matrices are at these offsets.
+// A matrix product. Its own workspace is the beginning of the program's; its matrices are at these offsets.
 struct ProductCall {
   std::size_t product = 0;  // of Program::products
   std::size_t a = 0, b = 0, d = 0;

@@ -41,8 +41,8 @@ COSMATI_DEVICE void arrive_at(Barrier& barrier, int block_of_cluster) {
       "r"(block_of_cluster)
       : "memory");
 }
-// The same, also releasing this thread's writes to other blocks' shared memory, and those made visible by a
-// warp barrier, to threads that acquire the phase.
+// The same, but also releases this thread's writes to other blocks' shared memory, and those made visible by
+// a warp barrier, to threads that acquire the phase.
 COSMATI_DEVICE void release_to(Barrier& barrier, int block_of_cluster) {
   asm volatile(
       "{\n.reg .b32 there;\n"
@@ -51,7 +51,7 @@ COSMATI_DEVICE void release_to(Barrier& barrier, int block_of_cluster) {
       "r"(block_of_cluster)
       : "memory");
 }
-// The phase also waits for `bytes` of asynchronous copies.
+// Arrives; the phase then also waits for `bytes` bytes of asynchronous copies.
 COSMATI_DEVICE void arrive_expecting(Barrier& barrier, int bytes) {
   asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(shared_address(&barrier)),
                "r"(bytes)

@@ -6,9 +6,9 @@
 namespace cosmati::arch {
 
 // deliver() stores to the memory of any device that this one can access, and does not wait; two deliveries,
-// at an even place, travel together, which halves the traffic between devices. look() returns what is there;
-// take(from, look(from), number) waits for the delivery of that number. If it does not arrive within a
-// minute, the sender's device has failed: the kernel ends with an error.
+// the first at an even index, are stored together, which halves the traffic between devices. look() returns
+// what has arrived so far; take(from, look(from), number) waits for the delivery with that number. If it does
+// not arrive within a minute, the sender's device has failed, and the kernel ends with an error.
 #if defined(__CUDACC__)
 COSMATI_DEVICE void deliver(Delivery* to, Delivery what) {
   asm volatile("st.relaxed.sys.global.u64 [%0], %1;" ::"l"(to),

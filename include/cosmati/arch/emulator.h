@@ -38,15 +38,15 @@ void warp_collective(char const* name, unsigned mask, void* lane,
 // Lets other threads of the block, and other blocks of the launch, run until ready(context) is true. `what`
 // appears in the report of a deadlock.
 void wait(char const* what, bool (*ready)(void* context), void* context);
-// The same for what another launch does at the same time, for at most a minute: the launch is not deadlocked
-// meanwhile.
+// Like wait(), but for an action of another launch that runs at the same time, for at most a minute;
+// meanwhile, the launch does not count as deadlocked.
 void wait_for_launch(char const* what, bool (*ready)(void* context), void* context);
 
 // cp.async: copies `valid` bytes and writes zeros up to `bytes` (4, 8 or 16; both addresses are multiples of
 // it). The destination is poisoned until wait_copies().
 void copy_async(void* shared, void const* global, int bytes, int valid);
 void commit_copies();  // closes a group of the calling thread
-// Until all but the latest `in_flight` groups of the calling thread are complete.
+// Waits until all but the latest `in_flight` groups of the calling thread are complete.
 void wait_copies(int in_flight);
 
 // Checks that `address` is a multiple of `bytes` and, if it is in shared memory, that the range is inside the

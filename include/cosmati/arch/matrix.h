@@ -35,7 +35,8 @@ COSMATI_DEVICE void load_matrices(unsigned (&r)[4], void const* row) {
                  : "memory");
 }
 
-// The inverse, with the same layout (sm_90): lane l passes the address of row l % 8 of matrix l / 8.
+// The inverse of load_matrices(), with the same layout (sm_90): lane l passes the address of row l % 8 of
+// matrix l / 8.
 template <bool transposed>
 COSMATI_DEVICE void store_matrices(void* row, unsigned const (&r)[4]) {
   unsigned const to = static_cast<unsigned>(__cvta_generic_to_shared(row));

@@ -15,8 +15,8 @@ COSMATI_DEVICE unsigned funnel_shift(unsigned low, unsigned high, unsigned shift
 }
 #endif
 
-// Loads a vector of 16 bytes by two loads from the aligned addresses around it, or twice from its own if that
-// is aligned. Only the 16-byte units that contain bytes of the vector are read.
+// Loads a vector of 16 bytes with two loads from the aligned addresses around it, or, if its own address is
+// aligned, with two loads from it. Only the 16-byte units that contain bytes of the vector are read.
 template <class Vector>
 COSMATI_DEVICE Vector load_unaligned(void const* address) {
   struct alignas(16) Words {

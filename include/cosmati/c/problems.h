@@ -5,8 +5,8 @@
  * COSMATI_OUT_OF_MEMORY. The struct and what it points to need not outlive the call.
  *
  * The names in a formula are the names of the arguments of cosmati_run: inputs on the right-hand side,
- * outputs on the left-hand side. A tensor of rank 0 is absent; in the defaults all tensors are. Tensors
- * marked "optional" may be absent; those of another direction or mode must be. Extents of 0 are valid
+ * outputs on the left-hand side. A tensor of rank 0 is absent; by default all tensors are. Tensors marked
+ * "optional" may be absent; those used only in another direction or mode must be. Extents of 0 are valid
  * wherever the formula is defined. Sums are accumulated in f32; in f64 if an input is f64; in s32 if all are
  * integers.
  *
@@ -28,8 +28,8 @@ extern "C" {
  *   acc              the accumulator
  *   c                the tensor c of a matrix product
  *   bias[n]          a tensor described in epilogue_tensors, with one dimension per letter in the brackets:
- *                    batch, m, n of a matrix product; n, k, p, q of the output of a convolution (of
- *                    volumes n, k, o, p, q), whose channels are k
+ *                    batch, m, n for a matrix product; n, k, p, q for the output of a convolution
+ *                    (n, k, o, p, q for volumes), whose channels are k
  *   alpha            any other name: a scalar, passed to run by cosmati_number
  *   store(x, v);     an additional output with the shape of the output, described in epilogue_tensors
  * Operators are + - * / and comparisons; `cosmati list epilogue-functions` lists the functions. Null: "acc".
@@ -72,8 +72,9 @@ COSMATI_API cosmati_status cosmati_gemm_problem(cosmati_gemm const* gemm, cosmat
  *
  * The arguments of cosmati_run are those of one member. Each tensor is passed as a host array of `count`
  * pointers, one per member in order (on cuda: to device memory); cosmati_run reads the arrays before it
- * returns. A scalar applies to all members. cosmati_run allocates host memory for the members' arguments;
- * a CUDA graph keeps the pointers. cosmati_find_plan: COSMATI_UNAVAILABLE, plans of groups are predicted. */
+ * returns. A scalar applies to all members. cosmati_run allocates host memory for the members' arguments; a
+ * CUDA graph keeps the pointers. cosmati_find_plan returns COSMATI_UNAVAILABLE: plans of groups are only
+ * predicted. */
 typedef struct cosmati_grouped_gemm {
   size_t size;
   cosmati_gemm const* members; /* `count` structs */
@@ -96,7 +97,7 @@ COSMATI_API cosmati_status cosmati_grouped_gemm_problem(cosmati_grouped_gemm con
  *   BIAS         db[k] = sum over n, p, q of dy[n, k, p, q]
  *   TRANSPOSED   y[n, k, h, w]  = epilogue(sum over c, r, s of x[n, c, p, q] * w[c, k, r, s])
  * TRANSPOSED is DATA with x and y exchanged; it does not multiply by inserted zeros. Its gradients are
- * FORWARD, for x, and FILTER, with its dy as x. One-dimensional convolutions have extents of 1. Of volumes,
+ * FORWARD, for x, and FILTER, with its dy as x. One-dimensional convolutions have extents of 1. For volumes,
  * x is (N, C, D, H, W), w is (K, C / groups, T, R, S), y is (N, K, O, P, Q), and
  * d = o*depth_stride + t*depth_dilation - depth_pad_begin. */
 typedef enum cosmati_convolution_direction {
@@ -119,7 +120,7 @@ typedef struct cosmati_convolution {
   char const* epilogue;                                     /* for FORWARD, DATA and TRANSPOSED */
   cosmati_named_tensor const* epilogue_tensors;
   size_t epilogue_tensor_count;
-  int64_t depth_stride, depth_pad_begin, depth_pad_end, depth_dilation; /* of volumes; 1, 0, 0, 1 */
+  int64_t depth_stride, depth_pad_begin, depth_pad_end, depth_dilation; /* for volumes; 1, 0, 0, 1 */
 } cosmati_convolution;
 static inline cosmati_convolution cosmati_default_convolution(void) {
   cosmati_convolution convolution;
@@ -141,9 +142,9 @@ COSMATI_API int64_t cosmati_convolution_extent(int64_t input, int64_t filter, in
  *   MAX                    y[n, c, p, q] = max of x[n, c, h, w]; the first maximum wins; NaN is propagated
  *   AVERAGE                their mean
  *   AVERAGE_WITH_PADDING   their sum, divided by the number of taps that lie in the padded image
- * backward: dx from dy; MAX also requires x or indices. dx is overwritten, not added to. Of volumes,
- * x is (N, C, D, H, W), y is (N, C, O, P, Q); only the backend reference has their indices, (d*H + h)*W + w
- * or (t*R + r)*S + s. */
+ * backward: dx from dy; MAX also requires x or indices. dx is overwritten, not added to. For volumes,
+ * x is (N, C, D, H, W), y is (N, C, O, P, Q), and only the backend reference supports indices:
+ * (d*H + h)*W + w or (t*R + r)*S + s. */
 typedef enum cosmati_direction { COSMATI_FORWARD = 0, COSMATI_BACKWARD = 1 } cosmati_direction;
 typedef enum cosmati_pooling_mode {
   COSMATI_POOLING_MAX = 0,
@@ -160,7 +161,7 @@ typedef struct cosmati_pooling {
   /* (N, C, P, Q), optional, for MAX: s32, h*W + w within the plane, or u8, r*S + s within the window. */
   cosmati_tensor indices;
   int64_t window[2], stride[2], pad_begin[2], pad_end[2], dilation[2]; /* 2, 2, 0, 0, 1 */
-  /* Of volumes; 2, 2, 0, 0, 1. */
+  /* For volumes; 2, 2, 0, 0, 1. */
   int64_t depth_window, depth_stride, depth_pad_begin, depth_pad_end, depth_dilation;
 } cosmati_pooling;
 static inline cosmati_pooling cosmati_default_pooling(void) {
@@ -270,8 +271,8 @@ COSMATI_API cosmati_status cosmati_layer_norm_problem(cosmati_row_norm const* la
 COSMATI_API cosmati_status cosmati_rms_norm_problem(cosmati_row_norm const* rms_norm,
                                                     cosmati_problem_t* problem);
 
-/* ---- Group normalization: layer normalization of the rows that each image has in C / groups adjacent
- * channels, x (N, C, ...) of rank 2 to 5, with a weight and a bias for each channel:
+/* ---- Group normalization: layer normalization of rows that consist of C / groups adjacent channels of an
+ * image, x (N, C, ...) of rank 2 to 5, with a weight and a bias for each channel:
  *   FORWARD    y = u * weight[c] + bias[c]; saved_mean and saved_inverse, if there are statistics
  *   BACKWARD   dx, and dweight[c] = sum of dy * u and dbias[c] = sum of dy, in a fixed order, if they are
  *              present; from x, dy, weight, mean and inverse */
@@ -297,7 +298,7 @@ COSMATI_API cosmati_status cosmati_group_norm_problem(cosmati_group_norm const* 
                                                       cosmati_problem_t* problem);
 
 /* ---- Softmax along `axis`: y = exp(x - max) / sum of exp(x - max), or its logarithm.
- * backward, from y and dy: dx = y * (dy - sum of dy*y); of the logarithm: dx = dy - exp(y) * sum of dy. */
+ * BACKWARD, from y and dy: dx = y * (dy - sum of dy*y), or for the logarithm dx = dy - exp(y) * sum of dy. */
 typedef struct cosmati_softmax {
   size_t size;
   int32_t direction;       /* FORWARD */

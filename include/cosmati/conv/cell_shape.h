@@ -5,9 +5,9 @@
 
 namespace cosmati {
 
-// A cell has places() pixels along an axis. Pixel h = cell * places() + place of dx receives tap t from
-// position cell * cells + lowest() + window of dy, where h + pad - t * dilation is `stride` times that
-// position.
+// A cell has places() pixels along an axis. Pixel h = cell * places() + place of dx receives a contribution,
+// by tap t, from position cell * cells + lowest() + window of dy if h + pad - t * dilation is `stride` times
+// that position.
 struct CellAxis {
   int stride = 1, taps = 1, dilation = 1, pad = 0;
   int cells = 1;  // multiples of the stride in a cell
@@ -38,8 +38,8 @@ struct CellShape {
   COSMATI_CONSTEXPR int threads() const { return warps * 32; }
   COSMATI_CONSTEXPR int cells() const { return down * across; }
   COSMATI_CONSTEXPR int places() const { return rows.places() * columns.places(); }
-  // Whether the columns of an mma are the channels of all pixels in a row of a cell. Its fragments of the
-  // filter then have a row of taps and a column of the window each, with zeros where no tap connects the two.
+  // Whether the columns of an mma are the channels of all pixels in a row of a cell. A fragment of the filter
+  // then belongs to a row of taps and a column of the window, and is zero where no tap connects the two.
   COSMATI_CONSTEXPR bool merges() const {
     bool const fits = columns.places() * channels <= max_channels;
     return columns.places() > 1 && fits && columns.reach() <= columns.taps;

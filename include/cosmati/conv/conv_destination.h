@@ -5,8 +5,8 @@
 
 namespace cosmati {
 
-// How an index determines an offset: not at all, by its last digit, which is the only one, or by all digits.
-// Finding digits takes two divisions.
+// How an index determines an offset: not at all; by its last digit, which is then its only one; or by all its
+// digits, and finding them takes two divisions.
 enum class DigitUse : unsigned char { none, one, all };
 COSMATI_CONSTEXPR DigitUse use_of(bool is_used, bool has_one) {
   return !is_used ? DigitUse::none : has_one ? DigitUse::one : DigitUse::all;

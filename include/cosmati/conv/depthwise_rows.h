@@ -159,7 +159,7 @@ struct DepthwiseRowsResults {
   int down = 1, right = 1, first_row = 0, first_column = 0;
 };
 
-// Describes the image of one phase of a dilated convolution, and leaves the index of the image in `image`.
+// Describes the image of one phase of a dilated convolution, and sets `image` to the index of the image.
 template <class Traits>
 COSMATI_DEVICE DepthwiseRowsResults enter_phase(DepthwiseRowsArguments& all,
                                                 DepthwiseRowsSchedule const& schedule, int& image) {

@@ -22,7 +22,8 @@ struct DepthwiseRowsArguments {
   int result_column = 0;
   int image_number = 0, row_number = 0, column_number = 0;  // increments of the pixel's index, m or n
   bool swapped = false;                                     // m is the channel, n the pixel
-  int pad_row = 0, pad_column = 0;  // if shape.dilated: of the undilated tensors, which the rest describes
+  // If shape.dilated: the padding of the undilated tensors, which the other fields then describe.
+  int pad_row = 0, pad_column = 0;
 };
 
 // Thread order, fastest first: vectors of channels or runs of a row, whichever is contiguous; then runs or
@@ -42,7 +43,7 @@ struct DepthwiseRowsParameters {
   DepthwiseRowsSchedule schedule;
 };
 
-// A filter gradient. The origins are the position in x that tap 0 of output 0 reads.
+// The arguments of a filter gradient. The origins are the position in x that tap 0 of output 0 reads.
 struct DepthwiseRowsFilterArguments {
   void const* image = nullptr;
   void const* gradient = nullptr;

@@ -134,8 +134,8 @@ struct DepthwiseRowsFilter {
   }
 };
 
-// Describes the tensors of one phase of a dilated convolution, and leaves the image in `image`; returns the
-// rows of dy.
+// Describes the tensors of one phase of a dilated convolution, and sets `image` to the index of the image;
+// returns the number of rows of dy.
 template <class Traits>
 COSMATI_DEVICE int enter_phase(DepthwiseRowsFilterArguments& all, DepthwiseRowsFilterSchedule const& schedule,
                                int& image) {

@@ -179,9 +179,9 @@ struct DgradSmallCMma {
     }
   }
 
-  // One element of dx, without tensor cores. A fragment of merged columns has zeros for the pixels of a cell
-  // that a position of the window does not reach, and zero times infinity is NaN; so sums that are not finite
-  // are computed again, from what reaches them.
+  // Returns one element of dx, computed without tensor cores. A fragment of merged columns has zeros for the
+  // pixels of a cell that a position of the window does not reach, and zero times infinity is NaN. Sums that
+  // are not finite are therefore computed again, only from the positions that reach them.
   COSMATI_DEVICE float recomputed(int image, int h, int w, int channel) const {
     auto const* const dy =
         arch::as_global(static_cast<Element const*>(window.image)) + image * window.image_stride;

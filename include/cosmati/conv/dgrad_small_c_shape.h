@@ -9,8 +9,8 @@ COSMATI_CONSTEXPR int floor_divide(int value, int by) {
   return value >= 0 ? value / by : -((by - 1 - value) / by);
 }
 
-// Position h = cell * stride + place of dx receives tap t from position cell + step of dy (plus a constant
-// that the launch adds), where h + pad - t * dilation is a multiple of the stride: one `place` for each tap.
+// Position h = cell * stride + place of dx receives tap t from position cell + step(t) of dy (plus a constant
+// that the launch adds) if h + pad - t * dilation is a multiple of the stride: one `place` for each tap.
 struct DgradSmallCAxis {
   int stride = 1, taps = 1, dilation = 1;
   int pad = 0;  // 0 <= pad < stride

@@ -23,7 +23,7 @@ struct MergedPhasesTraits : WarpSpecializedTraits<gemm_policy, SourceA, SourceB,
   static_assert(sizeof(typename Phase::TileB) == 16 * Phase::TileB::stride_of_tiles,
                 "merged phases: the filters of a phase end where those of the next one begin");
   static_assert(!Phase::promotes, "merged phases: tensor cores must sum in full precision");
-  // Two phases: registers of a wgmma may be the first ones of another, without a copy.
+  // The sums of two phases: the first registers of a pair may be those of a smaller wgmma, without a copy.
   using Pair = WarpgroupAccumulators<Sum, policy.thread_m, 2 * policy.thread_n>;
 
   struct SharedStorage {

@@ -89,7 +89,7 @@ struct PhaseEpilogue {
   struct Item {
     int row, column;
   };
-  // Along a row, or down a column.
+  // Items are numbered along the rows or, if `down`, down the columns.
   template <bool down, int count, int columns>
   COSMATI_DEVICE static Item item_of(int number) {
     if (down) return {number % ToDestination::rows, number / ToDestination::rows};

@@ -29,14 +29,14 @@ struct DepthwiseFilterPolicy {
 
 struct DirectTiledPolicy {
   DirectTile tile = {};
-  int threads = 64;      // of a block
+  int threads = 64;      // per block
   bool swapped = false;  // m of the result is the filter, n the pixel
   KnownAxis rows = {};   // of a filter's column
 };
 
 // wgrad_direct: a thread processes `run` outputs of a row for `filters` filters at a time.
 struct WgradDirectPolicy {
-  int threads = 128;  // of a block
+  int threads = 128;  // per block
   int run = 1, filters = 1;
   bool swapped = false;  // n of the result is the filter
   int taps = 1;          // per row of the filter

@@ -108,9 +108,9 @@ struct ImageSource<Element_, Along::mn> {
   };
 };
 
-// D(pixel, channel) whose pixels are any multiple of 16 bytes apart along columns, rows and images, as those
-// of a phase of a data gradient: a pixel is a window of one element, and boxes of pixels advance along rows,
-// then images.
+// D(pixel, channel) with pixels at any multiples of 16 bytes along columns, rows and images, like those of a
+// phase of a data gradient: a pixel is a window of one element, and boxes of pixels advance along rows, then
+// images.
 struct PixelCoordinates {
   DigitExtents pixels;
 };

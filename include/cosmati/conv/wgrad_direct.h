@@ -88,8 +88,8 @@ struct WgradDirect {
   }
 };
 
-// A thread's part of a block: a part of the rows of outputs, filters, a channel and a row of taps; for the
-// bias gradient a part of the rows of one filter.
+// A thread's share of a block's work: a part of the rows of outputs, a group of filters, a channel and a row
+// of taps; for the bias gradient, a part of the rows of one filter.
 struct WgradDirectPart {
   int part, filter_group, channel, tap_row;
   int bias_part, bias_filter;

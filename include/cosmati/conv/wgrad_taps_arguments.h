@@ -38,8 +38,9 @@ struct WgradTapsTiles {
 struct WgradTapsParameters {
   arch::TensorMap gradient;  // boxes of dy: (filters, columns, rows, images)
   arch::TensorMap image[2];  // boxes of each phase of x: (channels, columns, rows, images)
-                             // [part][tile][column of taps][run of 4 sums][thread]: in the order in which the
-                             // threads of a warpgroup hold them.
+
+  // [part][tile][column of taps][run of 4 sums][thread]: in the order in which the threads of a warpgroup
+  // hold them.
   float* partials = nullptr;
   int top = 0, left = 0;
   int outputs_down = 0;

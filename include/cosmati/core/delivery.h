@@ -4,8 +4,8 @@
 
 namespace cosmati {
 
-// A value and the number of the exchange, which travel as one word, so that a reader that finds the expected
-// number has the value; no barrier or fence orders them.
+// A value and the number of its exchange, sent as one word: a reader that finds the expected number also has
+// the value, without a barrier or fence.
 struct alignas(8) Delivery {
   float value;
   unsigned number;

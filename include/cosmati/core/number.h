@@ -122,7 +122,7 @@ struct tf32 {
   COSMATI_CONSTEXPR explicit operator float() const { return value; }
 };
 
-// round(value) to the nearest integer, ties to even, within [low, high]; NaN gives 0.
+// Rounds to the nearest integer, ties to even, and clamps to [low, high]; NaN gives 0.
 COSMATI_CONSTEXPR long long round_to_integer(double value, long long low, long long high) {
   if (!(value == value)) return 0;
   if (value <= static_cast<double>(low)) return low;

@@ -10,8 +10,8 @@ struct PhiloxBlock {
   unsigned word[4] = {};
 };
 
-// The keys of all rounds for a 64-bit key, low word first. A kernel whose parameters hold them reads them
-// from constant memory as operands; computing them takes half as many instructions as the rest.
+// The keys of all rounds for a 64-bit key, low word first. A kernel that has them in its parameters uses them
+// directly from constant memory; computing them takes half as many instructions as the rest.
 struct PhiloxKeys {
   static constexpr int rounds = 10;
   unsigned word[rounds][2] = {};

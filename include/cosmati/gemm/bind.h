@@ -1,5 +1,5 @@
-// The kernel that runs before a grouped product: it copies the pointers of its matrices to where the
-// product's kernel reads them, and into tensor maps.
+// The kernel that runs before a grouped product: it copies the pointers to the matrices into the records that
+// the product's kernel reads, and into tensor maps.
 #pragma once
 #include "cosmati/arch/memory.h"
 #include "cosmati/arch/thread.h"

@@ -36,12 +36,12 @@ struct ClusterTiles {
         steps(static_cast<int>(ceiling_divide(depth, policy.block_k))) {}
 
   COSMATI_DEVICE int count() const { return m * n; }
-  // The tile of the block at `place` of the cluster that has the number `at` in raster order.
+  // Returns the tile of the block at `place` in the cluster with number `at` in raster order.
   COSMATI_DEVICE TileIndex tile(int at, ClusterPlace place) const {
     TileIndex const tile = raster_tile(policy.raster, policy.raster_width, m, n, at);
     return {tile.m * policy.cluster_m + place.m, tile.n * policy.cluster_n + place.n};
   }
-  // The steps of part `part` of `parts` that the block at `place` computes.
+  // Returns the steps of part `part` of `parts` that the block at `place` of its cluster computes.
   COSMATI_DEVICE StepRange steps_of(int part, int parts, ClusterPlace place) const {
     StepRange const all =
         splits_k ? part_of_steps(steps, part, parts) : StepRange{0, steps};  // of the cluster

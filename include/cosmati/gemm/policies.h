@@ -63,7 +63,7 @@ COSMATI_CONSTEXPR GemmPolicy named_policy(PolicyName name, MainLoop main_loop, M
   policy.warp_n = tiles.warp_n;
   policy.thread_m = tiles.thread_m;
   policy.thread_n = tiles.thread_n;
-  // Interleaving bytes needs registers.
+  // Interleaving the bytes for dp4a takes registers, so one block less is resident.
   policy.blocks = multiply == Multiply::dp4a && tiles.blocks > 1 ? tiles.blocks - 1 : tiles.blocks;
   policy.main_loop = main_loop;
   policy.multiply = multiply;

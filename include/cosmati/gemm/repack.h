@@ -1,7 +1,7 @@
 // Copies an operand into a layout that TMA and wgmma support: contiguous rows that begin at multiples of 16
 // bytes, transposed if it must be K-major. Its cost is memory bandwidth: every element is read once and
-// written once. Splits an f32 operand into pieces, one segment of k for each product, so that one
-// product of bf16 matrices with a longer k computes the sum of all products of pieces.
+// written once. Another kernel splits an f32 operand into pieces, one segment of k for each product, so that
+// one product of bf16 matrices with a longer k computes the sum of all products of pieces.
 #pragma once
 #include "cosmati/arch/arithmetic.h"
 #include "cosmati/arch/convert.h"
@@ -140,7 +140,7 @@ repack_kernel(COSMATI_PARAMETER RepackParameters params) {
     copy.copy_straight();
 }
 
-// The bits of bf16 (2 bytes) or, as in f32, of tf32 (4 bytes).
+// The pieces of a factor as bits: bf16 (2 bytes), or tf32 in the format of f32 (4 bytes).
 template <int piece_bytes>
 struct FactorPieces {
   static constexpr bool halves = piece_bytes == 2;
@@ -160,10 +160,10 @@ struct FactorPieces {
     unsigned const bits = __builtin_bit_cast(unsigned, x), magnitude = bits & 0x7fffffffu;
     bool const is_finite = magnitude < 0x7f800000u;
     p0 = halves || is_finite ? nearest(x) : magnitude > 0x7f800000u ? bits | 0x400000u : bits;
-    // The largest finite numbers would be rounded to infinity.
+    // Truncates the largest finite numbers, which rounding would turn into infinity.
     if (is_finite && magnitude >= (halves ? 0x7f7f8000u : 0x7f7ff000u))
       p0 = halves ? bits >> 16 : bits & ~(unit - 1);
-    // With a p0 of 0, x times infinity would be NaN.
+    // Keeps p0 from becoming 0: otherwise x times infinity would be NaN.
     if (magnitude != 0 && (p0 & (halves ? 0x7fffu : 0x7fffffffu)) == 0) p0 |= unit;
     finite = is_finite ? p0 : 0u;
     float const rest = is_finite ? x - widen(p0) : 0.0f;

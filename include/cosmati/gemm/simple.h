@@ -10,7 +10,7 @@
 #include "cosmati/gemm/order.h"
 #include "cosmati/gemm/policies.h"
 
-// Declared only; users include the CUDA headers.
+// Only declared here; users of these types include the CUDA headers.
 struct __half;
 struct __nv_bfloat16;
 

@@ -50,8 +50,8 @@ class TileCopier {
                            (depth_extent - 1) * arguments.column_stride + 1};
   }
 
-  // Copies from global to shared memory; complete after waiting for the commit group closed by the caller, or
-  // immediately. Elements outside the matrix become zero.
+  // Copies from global to shared memory: asynchronously, in a commit group that the caller closes and waits
+  // for, or, without cp.async, immediately. Elements outside the matrix become zero.
   COSMATI_DEVICE void copy(Tile& tile, Index first_depth) const {
     int const depth_left = clamp_to_int(depth_extent_ - first_depth);
     int const lines_left = along_depth ? outer_left_ : depth_left,

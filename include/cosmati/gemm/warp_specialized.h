@@ -96,7 +96,7 @@ struct ConsumerTeam {
   COSMATI_DEVICE void barrier() const { arch::named_barrier(id, threads); }
 };
 
-// Scheduler: the tiles of this block and their problems, ProblemScheduler or GroupScheduler.
+// Scheduler provides the tiles of this block and their problems: ProblemScheduler or GroupScheduler.
 template <class Traits, class Scheduler = ProblemScheduler<Traits>>
 struct WarpSpecializedRoles {
   using Own = Traits;

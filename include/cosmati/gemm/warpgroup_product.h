@@ -81,7 +81,7 @@ struct WarpgroupRows {
 template <class Element>
 inline constexpr bool promotes = is_same<Element, e4m3> || is_same<Element, e5m2>;
 
-// A in registers: the operands of a step, which must not change until its products are complete.
+// A's operands of a step if they are in registers; they must not change until its products are complete.
 template <bool present, int packs, int blocks>
 struct FragmentsOfA {
   unsigned value[packs][blocks][4];

@@ -5,11 +5,11 @@
 
 namespace cosmati {
 
-// Devices that train together, each on its part of every batch. Each sends the gradient of each parameter for
-// its part to all others. `inbox` of a member, zero before the first step: for steps of even and of odd
-// numbers, for each member, `pitch` deliveries: the gradients of all parameters, then the member's part of
-// the loss. Two are enough, since a member starts a step only after it has received all gradients of the one
-// before, which the others send when they have read those of the step before that.
+// Devices that train together, each on its part of every batch. Each sends the gradients of all parameters
+// for its part to all others. A member's `inbox`, zero before the first step, has two halves, for even and
+// odd steps; each half has `pitch` deliveries per member: the gradients of all parameters, then the member's
+// part of the loss. Two halves are enough: a member starts a step only after it has received all gradients of
+// the previous one, which the others send only after they have read those of the step before that.
 inline constexpr int max_fused_members = 8;
 struct FusedTeamArguments {
   int members = 1, member = 0;
@@ -46,7 +46,7 @@ struct FusedTrainingArguments {
   float* image_losses = nullptr;
   unsigned* counter = nullptr;  // of the grid barrier
   FusedTeamArguments team;
-  // If not null: nothing is trained, but the scores of the images of the first row are stored here.
+  // If not null, nothing is trained; the scores of the images of the first row are stored here.
   float* scores = nullptr;
 };
 

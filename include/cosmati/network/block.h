@@ -22,7 +22,7 @@ COSMATI_DEVICE float fused_value(float x) {
   return x;
 }
 
-// The gradient of x from that of f(x) = y.
+// Returns the gradient of x, given that of y = f(x).
 template <FusedFunction function>
 COSMATI_DEVICE float fused_derivative(float gradient, float y) {
   if constexpr (function == FusedFunction::relu) return y > 0 ? gradient : 0.0f;
@@ -32,7 +32,7 @@ COSMATI_DEVICE float fused_derivative(float gradient, float y) {
   return gradient;
 }
 
-// A factor of a product, rounded if tensor cores multiply it.
+// Returns a factor of a product, rounded if tensor cores multiply it.
 template <bool tf32_>
 COSMATI_DEVICE float fused_factor(float x) {
   if constexpr (tf32_) return arch::Narrow<tf32>::of(x).value;
@@ -53,8 +53,8 @@ COSMATI_DEVICE float sum_of_lanes(float value) {
   return value;
 }
 
-// Adds the values of `lanes` adjacent lanes: afterwards lane l holds at least one sum, starting with index l
-// * count / lanes, in its first values. `count` is a power of two.
+// Adds the values of `lanes` adjacent lanes and distributes the sums: afterwards the first values of lane l
+// are the sums starting at index l * count / lanes, at least one. `count` is a power of two.
 template <int lanes, int count>
 COSMATI_DEVICE void distribute_sums(float (&value)[count], int lane) {
   COSMATI_UNROLL

@@ -1,19 +1,19 @@
-// A convolution of a fused network by tensor cores, with factors rounded to tf32: implicit products of a
-// warp, gathered from shared memory. The address of a factor is that of its row or column plus that of its
-// depth. Factors are rounded when they are stored. The layout of the sums is that of arch/matrix.h.
+// A convolution of a fused network on tensor cores, with factors rounded to tf32 when they are stored: each
+// warp computes an implicit matrix product with factors gathered from shared memory. The address of a factor
+// is that of its row or column plus that of its depth. The layout of the sums is that of arch/matrix.h.
 #pragma once
 #include "cosmati/arch/matrix.h"
 #include "cosmati/network/convolution_tile.h"
 
 namespace cosmati {
 
-// Windows of `channels` channels and taps x taps elements, in rows with planes of `plane` and rows of `pitch`
-// elements, and their filters in columns, `next` elements apart, with taps in reverse order if `flipped`.
+// The rows of a product: windows of `channels` channels, `plane` elements apart, and taps x taps elements in
+// lines `pitch` apart. Its columns: filters with channels `next` apart, taps reversed if `flipped`.
 template <int channels, int taps, int plane, int pitch, int next, bool flipped>
 struct MatrixWindows {};
 
-// The sums of `tiles` tiles of 16 rows and `groups` groups of 8 columns, and what they are products of: the
-// lane's rows and columns at depth 0.
+// The sums of `tiles` tiles of 16 rows and `groups` groups of 8 columns, and pointers to this lane's rows and
+// columns at depth 0.
 template <int tiles, int groups>
 struct MatrixProduct {
   float const *row[tiles][2], *column[groups];
@@ -80,13 +80,13 @@ struct MatrixConvolutionTile : ConvolutionTile<network, i> {
 
   COSMATI_DEVICE static int minimum(int a, int b) { return a < b ? a : b; }
   COSMATI_DEVICE static int warp() { return arch::thread() / 32; }
-  // The row and the first of two columns whose sums a lane has.
+  // The row and the first of two adjacent columns of the sums that a lane holds.
   COSMATI_DEVICE static int lane_row() { return arch::thread() % 32 / 4; }
   COSMATI_DEVICE static int lane_column() { return arch::thread() % 4 * 2; }
 
-  // The number of tiles of rows that a warp computes together, so that they share the loads of columns. The
-  // cost of a step, in cycles: one for each load of a warp, since shared memory serves one per cycle, but at
-  // least the latency of a step for each round of tasks.
+  // Returns how many tiles of rows a warp computes together, sharing the loads of columns, to minimize the
+  // cost. The cost of a step, in cycles: one for each load of a warp, since shared memory serves one per
+  // cycle, but at least the latency of a step for each round of tasks.
   static COSMATI_CONSTEXPR int tiles_together(int tiles, int groups) {
     constexpr int latency = 60;
     int best = 1, least = 0;
@@ -99,7 +99,7 @@ struct MatrixConvolutionTile : ConvolutionTile<network, i> {
     return best;
   }
 
-  // Rows are sums: with pooling eight adjacent ones, and the eight below; columns are maps.
+  // Rows of the product are sums (with pooling, eight adjacent ones and the eight below); columns are maps.
   COSMATI_DEVICE void forward() const {
     constexpr int across = layer.columns() * pool, each = 16 / pool;  // sums per row; per row of a tile
     constexpr int tiles = (layer.rows() * across + each - 1) / each;
@@ -182,7 +182,7 @@ struct MatrixConvolutionTile : ConvolutionTile<network, i> {
     this->bias_gradient(set);
   }
 
-  // Rows are inputs, columns are channels.
+  // Rows of the product are inputs, columns are channels.
   COSMATI_DEVICE void data_gradient() const {
     constexpr int inputs = layer.height * layer.width, tiles = (inputs + 15) / 16;
     auto const row = [&](int tile, int h) {
@@ -206,10 +206,10 @@ struct MatrixConvolutionTile : ConvolutionTile<network, i> {
   }
 
  private:
-  // Computes `all` tiles of 16 rows by `columns` columns. row(tile, h) and column(c): where row lane_row() +
-  // 8 h of a tile and column c begin, at depth 0, also for a column beyond the last; store(sum, tile,
-  // column), called by all lanes, stores a lane's sums of `column` and the next one, either of which, or the
-  // tile, may be beyond the last.
+  // Computes `all` tiles of 16 rows by `columns` columns. row(tile, h) and column(c) return where row
+  // lane_row() + 8 h of a tile and column c begin, at depth 0, also for a column beyond the last. store(sum,
+  // tile, column), called by all lanes, stores a lane's sums of `column` and the next one; either column, or
+  // the tile, may be beyond the last.
   template <int all, int columns, class Row, class Column, class Windows, class Store>
   COSMATI_DEVICE void each_tile(Row const& row, Column const& column, Windows windows,
                                 Store const& store) const {
@@ -234,14 +234,14 @@ struct MatrixConvolutionTile : ConvolutionTile<network, i> {
     }
   }
 
-  // The position in its map, rows of windows after one another, of the sum in row lane_row() + 8 h of a tile.
+  // Returns the position in its map (windows row by row) of the sum in row lane_row() + 8 h of a tile.
   COSMATI_DEVICE static int sum_of_row(int tile, int h) {
     constexpr int all = layer.rows() * layer.columns() * pool;
     return minimum(pool == 2 ? 8 * tile + lane_row() : 16 * tile + 8 * h + lane_row(), all - 1);
   }
 
-  // Stores the outputs of a lane's sums of maps `map` and `map` + 1. With pooling, adjacent rows are in one
-  // window: of two lanes, each stores one map.
+  // Stores the outputs of a lane's sums of maps `map` and `map` + 1. With pooling, adjacent rows belong to
+  // one window: of the two lanes that hold them, each stores one map.
   template <int tiles, int across>
   COSMATI_DEVICE void store_outputs(float const (&sum)[4], int tile, int map, bool exists) const {
     int const image = tile / tiles;

@@ -154,7 +154,8 @@ struct FusedLayout {
   int saved_input[max_fused_layers] = {}, saved_gradient[max_fused_layers] = {}, saved_rows = 0;
 };
 
-// The number of parts in which a block adds the outputs' rows of weights in a data gradient.
+// The number of parts into which a block divides the outputs, whose rows of weights it adds in a data
+// gradient.
 COSMATI_CONSTEXPR int fused_parts(FusedNetwork const& network, int i) {
   FusedLayer const& layer = network.layer[i];
   int const parts = network.threads / (layer.inputs() / 4);

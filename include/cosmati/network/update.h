@@ -13,8 +13,8 @@ struct FusedNumbers {
   unsigned step = 0;
 };
 
-// Sends this member's part of a sum to the other members; `two`: also that of the next element, of an even
-// one.
+// Sends this member's part of a sum to the other members; with `two`, also its part of the sum of the next
+// element; `element` is then even.
 COSMATI_DEVICE void send_to_team(FusedTeamArguments const& team, unsigned step, int element, float part,
                                  bool two = false, float next = 0) {
   Index const at = team.at(team.member, step, element);

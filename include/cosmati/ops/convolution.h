@@ -55,7 +55,8 @@ struct ConvolutionProblem {
     std::span<void* const> stores = {};
   };
 
-  // Names the sum over the images; null if every output belongs to one image.
+  // Returns a phrase for messages that names the sum over the images; null if each output belongs to one
+  // image.
   char const* sums_over_batch() const {
     if (direction == ConvolutionDirection::filter) return "a filter's gradient is a sum";
     return direction == ConvolutionDirection::bias ? "a bias gradient is a sum" : nullptr;

@@ -179,17 +179,17 @@ struct WgradTapsRecipe {
   friend bool operator==(WgradTapsRecipe const&, WgradTapsRecipe const&) = default;
 };
 
-// Convolutions with groups by wgmma (cosmati/conv/grouped/group_windows.h): blocks of 64 channels of the
-// image share the steps of the images.
+// The recipe of group_windows, convolutions with groups by wgmma (cosmati/conv/grouped/group_windows.h):
+// `shares` blocks divide the steps of each 64 channels of the image.
 struct GroupWindowsRecipe {
   GroupWindowsShape shape;
   int shares = 1;
   friend bool operator==(GroupWindowsRecipe const&, GroupWindowsRecipe const&) = default;
 };
 
-// The recipe of algorithms that run other plans. image_slices: one after another, each on `images`
-// images. With images = 0, depth_taps: one after another, one per tap along the depth; channels_last: a
-// single one; group_slices: one per group; image_products: a product for each image.
+// The recipe of algorithms that run other plans: image_slices, one after another, each for `images` images;
+// with images = 0, depth_taps, one after another, one per tap along the depth; channels_last, a single one;
+// group_slices, one per group; image_products, one product per image.
 struct SlicesRecipe {
   Index images = 0;
   std::optional<double> max_error;  // limit for the plans of the slices
@@ -203,8 +203,9 @@ struct ConvolutionRecipe {
   GemmRecipe product;
   // Each step of the main loop covers one tap and block_k channels (cosmati/conv/window_source.h).
   bool stepwise = false;
-  int launches = 1;  // for a strided data gradient: one for all phases, or one per phase The algorithm's own
-                     // parameters; none for direct, gemm, and implicit_gemm unless by warp_specialized.
+  int launches = 1;  // for a strided data gradient: one for all phases, or one per phase
+
+  // The algorithm's own parameters; none for direct, gemm, and implicit_gemm unless by warp_specialized.
   std::variant<std::monostate, PackRecipe, UnrollRecipe, DirectTiledRecipe, WgradDirectRecipe,
                DepthwiseRecipe, DepthwiseFilterRecipe, DepthwiseRowsRecipe, DepthwiseRowsFilterRecipe,
                DgradSmallCRecipe, WinogradRecipe, FftRecipe, SlicesRecipe, WgradTapsRecipe,

@@ -70,6 +70,6 @@ bool has_cuda_device();
 // Throws Error(bad_request) for an unknown name, and Error(bad_file) with the line and the valid keys.
 Gpu describe_gpu(std::string const& name_or_file);
 std::string to_text(Gpu const& gpu);  // the contents of such a file
-void set_rates(Gpu& gpu);             // fma_f32, fma_f64, fma_half2 and dp4a from major and minor
+void set_rates(Gpu& gpu);             // sets fma_f32, fma_f64, fma_half2, dp4a from major, minor
 
 }  // namespace cosmati

@@ -4,7 +4,7 @@
 
 namespace cosmati {
 
-// y = alpha*a + beta*b; without b: y = alpha*a. y may be a or b.
+// y = alpha*a + beta*b; without b: y = alpha*a. y may be a or b. All tensors have the same shape.
 struct AddProblem {
   TensorDescription a;
   TensorDescription b;
@@ -26,10 +26,10 @@ struct AddProblem {
   }
 };
 
-// y = kept ? x / (1 - probability) : 0, where element i (in row-major order of the indices) is kept with
-// probability 1 - probability, decided by Philox4x32-10 of (seed, step, i) (DropoutMask, core/philox.h): the
-// same mask on every backend, regardless of the layout and the number of threads. Backward is the same
-// operation on dy with the same seed and step.
+// y = kept ? x / (1 - probability) : 0; x and y have the same shape. Element i (in row-major order of the
+// indices) is kept with probability 1 - probability, decided by Philox4x32-10 of (seed, step, i)
+// (DropoutMask, core/philox.h): the same mask on every backend, regardless of the layout and the number of
+// threads. Backward is the same operation on dy with the same seed and step.
 struct DropoutProblem {
   TensorDescription x;
   TensorDescription y;
@@ -49,7 +49,7 @@ struct DropoutProblem {
   }
 };
 
-// y = x, in another layout or type.
+// y = x, in another layout or type; x and y have the same shape.
 struct TransformProblem {
   TensorDescription x;
   TensorDescription y;
@@ -72,8 +72,9 @@ char const* name_of(ReduceOperation operation);  // sum, mean, max, min, sum-of-
 ReduceOperation parse_reduce_operation(
     std::string const& name);  // throws Error(bad_request) listing the valid names
 
-// y = operation over the axes in which y's extent is 1 and x's is not (or is 1 as well). Same rank. max and
-// min propagate NaN. An empty sum is 0; an empty mean, max or min is undefined.
+// y = operation over the axes in which y's extent is 1; in the other axes, x and y have the same extent. x
+// and y have the same rank. max and min propagate NaN. An empty sum is 0; an empty mean, max or min is
+// undefined.
 struct ReduceProblem {
   ReduceOperation operation = ReduceOperation::sum;
   TensorDescription x;

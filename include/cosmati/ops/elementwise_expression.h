@@ -9,10 +9,10 @@
 namespace cosmati {
 
 // y = expression(x, operands...), element by element, in the epilogue language: `acc` is the element of x,
-// name[indices] one of an operand, which is broadcast along the indices that it does not name. Stores are
-// additional outputs with the shape of y. y and stores may be x.
+// name[indices] one of an operand, which is broadcast along the indices that it does not name. y and the
+// stores, additional outputs, have the shape of x, and may be x.
 //   relu((acc - mean[c]) * scale[c] + bias[c]) + residual[n, c, h, w]
-// Computed in f32, in f64 if a tensor is f64 or s32. `c` is only an index.
+// Computed in f32, in f64 if a tensor is f64 or s32. Here `c` is an index, never an operand.
 struct ElementwiseProblem {
   TensorDescription x;
   TensorDescription y;

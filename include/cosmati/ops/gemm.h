@@ -57,8 +57,9 @@ struct RecipeOf<GemmProblem> {
   using type = GemmRecipe;
 };
 
-// The problem of a single matrix of a by_pointers problem.
+// Returns the problem of a single matrix of a by_pointers problem.
 GemmProblem matrix_of_batch(GemmProblem const& problem);
+// The arguments of one matrix of such a problem.
 struct MatrixOfBatch {
   MatrixOfBatch(GemmProblem const& problem, GemmProblem::Arguments const& arguments, Index matrix);
   GemmProblem::Arguments arguments;  // refers to the arrays below
@@ -66,7 +67,7 @@ struct MatrixOfBatch {
   void* stores[max_epilogue_stores];
 };
 
-// Any extent may be 0: if M, N or the batch is 0 nothing is computed, if K is 0 acc is 0.
+// Any extent may be 0: if M, N or the batch is 0, nothing is computed; if K is 0, acc is 0.
 void validate(GemmProblem const& problem);  // throws Error(bad_request)
 
 // Returns the type in which products of a and b are accumulated and the epilogue is evaluated.

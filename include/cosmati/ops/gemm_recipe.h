@@ -10,7 +10,7 @@
 namespace cosmati {
 
 // How an operand is read: MN-major (outer) or K-major (depth), in vectors of `width`. With `by_threads`, the
-// producer's threads load this operand instead of TMA; with `transposed`, from the other major.
+// producer's threads load this operand instead of TMA; with `transposed`, they also transpose it.
 struct OperandAccess {
   Along along = Along::k;
   int width = 1;

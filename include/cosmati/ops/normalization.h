@@ -79,7 +79,7 @@ enum class RowNormMode : unsigned char { layer, rms, group };
 
 // Layer normalization and RMS normalization. The dimensions of x starting at `axis` are normalized together:
 // they are a row of n elements, with one mean and one inverse for each index tuple of the dimensions before.
-// Group normalization: x is (N, C, ...), and a row is what an image has in C / groups adjacent channels.
+// Group normalization: x is (N, C, ...), and a row consists of C / groups adjacent channels of an image.
 //   layer, group:
 //             mean = sum of x / n, inverse = 1 / sqrt(sum of (x - mean)^2 / n + epsilon),
 //             u = (x - mean) * inverse
@@ -93,8 +93,8 @@ enum class RowNormMode : unsigned char { layer, rms, group };
 struct RowNormProblem {
   RowNormMode mode = RowNormMode::layer;
   Direction direction = Direction::forward;
-  int axis = 1;      // not of group
-  Index groups = 1;  // of group; divides C
+  int axis = 1;      // not for group
+  Index groups = 1;  // for group; divides C
   TensorDescription x;
   TensorDescription y;               // y, or dy
   TensorDescription dx;              // backward only
@@ -155,8 +155,9 @@ struct RowNormProblem {
   }
 };
 
-// Across channels, x is (N, C, ...): y[n, c] = x[n, c] / base^beta; NaN stays within its windows;
-// base = k + alpha / size * sum of x[n, i]^2 over i in [c - (size-1)/2, c + size/2] (as ONNX).
+// y[n, c] = x[n, c] / base^beta, with x (N, C, ...) and, as in ONNX,
+//   base = k + alpha / size * sum of x[n, i]^2 over channels i in [c - (size-1)/2, c + size/2].
+// backward computes dx from x and dy. A NaN affects only the windows that contain it.
 struct LrnProblem {
   Direction direction = Direction::forward;
   TensorDescription x;
@@ -187,9 +188,9 @@ struct LrnProblem {
 };
 
 void validate(BatchNormProblem const& problem);  // throws Error(bad_request)
-// The problem as kernels compute it: each tensor has the rank of x, and strides of 0 along the dimensions of
-// x along which it does not vary. For group, C becomes the two dimensions (groups, C / groups), and axis
-// is 2.
+// Returns the problem in the form that kernels compute: each tensor has the rank of x, with strides of 0
+// along dimensions in which it does not vary. For group, C becomes the two dimensions (groups, C / groups),
+// and axis is 2.
 RowNormProblem in_rows(RowNormProblem problem);
 void validate(RowNormProblem const& problem);  // throws Error(bad_request)
 void validate(LrnProblem const& problem);      // throws Error(bad_request)

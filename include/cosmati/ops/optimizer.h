@@ -30,8 +30,8 @@ struct OptimizerProblem {
   // f32 (3), optional: the rate and adam's 1-beta1^t and 1-beta2^t in device memory, so that a recorded step
   // can be repeated with new values. Arguments::rate and ::step are then ignored.
   TensorDescription numbers;
-  // f32 (2), optional: gradients are multiplied by scaling[0], and the step is skipped if scaling[1], their
-  // sum, is not finite (loss scaling: Micikevicius et al. 2018).
+  // f32 (2), optional: gradients are divided by scaling[0], and the step is skipped if scaling[1], the sum of
+  // the gradients, is not finite (loss scaling: Micikevicius et al. 2018).
   TensorDescription scaling;
 
   struct Arguments {
@@ -57,16 +57,17 @@ struct OptimizerProblem {
 };
 
 void validate(OptimizerProblem const& problem);  // throws Error(bad_request)
+// Throws Error(bad_request) if the step of adam is less than 1.
 void check_numbers(OptimizerProblem const& problem, OptimizerProblem::Arguments const& arguments);
 
-// The numbers of one step: as OptimizerProblem::numbers holds them, or from rate and step.
+// The numbers of one step, in the order of OptimizerProblem::numbers; corrections: adam's 1-beta^t.
 struct StepNumbers {
   double rate, correction1, correction2;
 };
 StepNumbers step_numbers(OptimizerProblem const& problem, double rate, long long step);
-// The numbers of a step whose arguments are in host memory.
+// The same for a run whose arguments are in host memory: OptimizerProblem::numbers if present.
 StepNumbers step_numbers(OptimizerProblem const& problem, OptimizerProblem::Arguments const& arguments);
-// Returns the factor for the gradients of such a run, or nullopt if the step is skipped.
+// Returns the factor of the gradients in such a run, or nullopt if the step is skipped.
 std::optional<double> gradient_factor(OptimizerProblem const& problem,
                                       OptimizerProblem::Arguments const& arguments);
 

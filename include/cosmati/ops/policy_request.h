@@ -35,8 +35,10 @@ struct PolicyRequest {
   std::optional<int> extent;            // for fft: the maximum extent of a transform
   static constexpr int max_extent = 4096;
 
-  bool empty() const;  // nothing is requested "does not take a policy; --policy large was requested", the
-                       // refusal of a kernel without policies; empty if nothing is requested.
+  bool empty() const;  // whether nothing is requested
+
+  // Returns the refusal of a kernel without policies, "does not take a policy; --policy large was requested";
+  // empty if nothing is requested.
   std::string refusal() const;
   friend bool operator==(PolicyRequest const&, PolicyRequest const&) = default;
 };

@@ -24,7 +24,7 @@ class HostMemory {
 
   void* data() const { return memory_.get(); }
   std::size_t bytes() const { return bytes_; }
-  // share() shares the ownership of the memory; shared() returns whether another owner exists.
+  // share() returns a shared owner of the memory; shared() returns whether there is another one.
   std::shared_ptr<void> share() const { return memory_; }
   bool shared() const;
   template <class Element>
@@ -37,7 +37,7 @@ class HostMemory {
   std::size_t bytes_ = 0;
 };
 
-// An event between two pieces of work of a queue.
+// A point in the work of a queue, set by Queue::mark() (an event).
 class Moment {
  public:
   Moment() = default;
@@ -62,7 +62,7 @@ class Queue {
   void upload(void* device_memory, void const* host_memory, std::size_t bytes);
   void download(void* host_memory, void const* device_memory, std::size_t bytes);
   void fill(void* device_memory, unsigned char value, std::size_t bytes);
-  void mark(Moment& moment);
+  void mark(Moment& moment);            // sets it after all submitted work
   void wait_for(Moment const& moment);  // later work waits
   void wait() const;                    // blocks the host until all submitted work is complete
 
@@ -78,7 +78,7 @@ class Recording {
  public:
   Recording() = default;
   Recording(Queue& queue, std::function<void(Stream)> work);
-  void put(Queue& queue) const;
+  void put(Queue& queue) const;  // enqueues the work; may be called repeatedly
 
  private:
   std::shared_ptr<cuda::Graph> graph_;

@@ -5,7 +5,8 @@
 namespace cosmati {
 
 // Along `axis`: y = exp(x - max) / sum of exp(x - max), or its logarithm; NaN if the row contains NaN or
-// +inf. backward, from y: softmax dx = y * (dy - sum of dy*y); log-softmax dx = dy - exp(y) * sum of dy.
+// +inf. backward, from y: softmax dx = y * (dy - sum of dy*y); log-softmax dx = dy - exp(y) * sum of dy. All
+// tensors have the same shape.
 struct SoftmaxProblem {
   Direction direction = Direction::forward;
   bool logarithm = false;

@@ -90,8 +90,8 @@ class Tensor {
   std::unique_ptr<std::byte[], Free> memory_;
 };
 
-// Returns a dense copy of `source` with the same memory order, or with another type or layout of the same
-// shape.
+// Returns a copy of `source` with the type and layout of `description`. Throws Error(bad_request) if the
+// shapes differ.
 Tensor copy(Tensor const& source, TensorDescription description);
 
 }  // namespace cosmati

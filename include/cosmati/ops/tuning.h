@@ -28,7 +28,7 @@ struct TuningLine {
   std::string recipe = {};                // without a policy: the kernel's parameters in readable form
 };
 
-// Identifies a GPU: name, compute capability, multiprocessors. A described GPU has the same name.
+// Identifies a GPU: name, compute capability, multiprocessors. The same for a described and a present GPU.
 std::string tuning_name(Gpu const& gpu);
 std::string to_string(TuningLine const& line);  // without an end of line
 
@@ -36,7 +36,7 @@ std::string to_string(TuningLine const& line);  // without an end of line
 struct TuningCandidate {
   TuningLine line;
   double predicted_seconds = 0;
-  std::string recipe;  // for people
+  std::string recipe;  // in readable form
 };
 
 class TuningTable {

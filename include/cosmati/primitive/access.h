@@ -142,7 +142,7 @@ struct Elements {
     COSMATI_DEVICE Real get(int which) const {
       return widened<Real>(Element::from_bits(static_cast<unsigned short>(which == 0 ? word : word >> 16)));
     }
-    // The larger of both in each half; a number, if only one is NaN.
+    // In each half, the larger of the two values; if only one is NaN, the other.
     COSMATI_DEVICE Pair larger(Pair other) const { return {larger_halves<Element>(word, other.word)}; }
     // Makes the compiler recompute values derived from the pair, which it would otherwise keep in two
     // registers.

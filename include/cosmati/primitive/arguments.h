@@ -47,8 +47,8 @@ struct PrimitiveTensor {
   void* data = nullptr;
   Index stride[max_rank] = {};
   DataType type = DataType::f32;  // used only by the emulator: composed kernels have compile-time types
-                                  // Elements between the elements of a run: 1, or 0 if all are the same
-                                  // element.
+
+  // Elements between the elements of a run: 1, or 0 if all are the same element.
   int run_stride = 0;
 };
 

@@ -7,8 +7,8 @@
 
 namespace cosmati {
 
-// It is followed by as many runs as the launch has room for: (run of a thread, thread). A thread accesses
-// only its own.
+// This is followed in shared memory by as many runs as the launch has room for: (run of a thread, thread). A
+// thread accesses only its own runs.
 template <class Traits>
 struct alignas(16) ChannelShared {
   using Run = typename AccessAt<0, typename Traits::Inputs>::type::template Run<Traits::width>;
@@ -78,7 +78,7 @@ struct ChannelKernel {
     return partial;
   }
 
-  // Several independent sums, since dependent additions have latency.
+  // Adds complete runs with several independent sums, since dependent additions have latency.
   COSMATI_DEVICE static void add_all(Real const (&value)[unroll][width], Partial<Real, 3>& partial) {
     constexpr int count = unroll * width;
     Real sums[width] = {}, squares[width] = {};
@@ -125,7 +125,7 @@ struct ChannelKernel {
     return value;
   }
 
-  // Combines `count` partial results; with the mean of all, a single division suffices.
+  // Combines `count` partial results. Computing the mean of all first, it needs only one division.
   template <int maximum, class At>
   COSMATI_DEVICE static Partial<Real, 3> joined(int count, At const& at) {
     Real part[maximum][3];

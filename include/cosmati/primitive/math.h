@@ -74,7 +74,7 @@ COSMATI_DEVICE float coarse_gelu(float x) { return x * coarse_normal_cdf(x); }
 // The larger of two numbers; b if a is NaN.
 COSMATI_DEVICE float larger(float a, float b) { return fmaxf(a, b); }
 COSMATI_DEVICE double larger(double a, double b) { return a > b ? a : b; }
-// The larger of both in each half of a register of two f16 or bf16; a number, if only one is NaN.
+// In each half of a register of two f16 or bf16, the larger of the two values; if only one is NaN, the other.
 template <class Element>
 COSMATI_DEVICE unsigned larger_halves(unsigned a, unsigned b) {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800

@@ -115,7 +115,8 @@ struct NormKernel : NormAccess<Traits> {
     sum[1] = sum_of(squares);
   }
 
-  // Mean and inverse of a row that is not kept: merges the moments of each thread's share by their means.
+  // Computes mean and inverse of a row that is not kept: merges the moments of each thread's share by their
+  // means.
   COSMATI_DEVICE void find_statistics(unsigned begin, unsigned step) {
     Real const share = static_cast<Real>(params.scalar[0]);
     Real squares = 0;

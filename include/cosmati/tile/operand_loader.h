@@ -90,7 +90,8 @@ class OperandLoader {
   static constexpr int depth = Tile::depth * pack_depth;
   static constexpr int items = depth / shape.item_depth * (Tile::outer / shape.item_outer);
   static constexpr int items_per_thread = (items + threads - 1) / threads;
-  // Whether all items of a thread have the same depth: those of K-major operands whose lanes cover a tile's.
+  // Whether all items of a thread have the same depth: K-major operands whose lanes cover a tile's full
+  // depth.
   static constexpr int lanes_deep = lanes_along_depth(shape, pack_depth, depth);
   static constexpr bool has_one_depth = Source::along == Along::k && shape.runs == 1 &&
                                         lanes_deep * shape.item_depth == depth && threads % lanes_deep == 0;
@@ -122,8 +123,8 @@ class OperandLoader {
       if (exists(v)) put_item(tile, place_of(v), element_[v]);
   }
 
-  // Copies from global to shared memory; complete after waiting for the commit group closed by the caller, or
-  // immediately.
+  // Copies from global to shared memory: asynchronously, in a commit group that the caller closes and waits
+  // for, or, without cp.async, immediately.
   COSMATI_DEVICE void copy(Tile& tile, Index first_depth) {
     if constexpr (by_copies) {
       auto const step = step_of_thread<has_one_depth>(source_, first_depth, place_of(0).depth);

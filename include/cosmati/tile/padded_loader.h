@@ -14,7 +14,7 @@ class PaddedLoader {
   static constexpr PieceShape shape = piece_shape(Tile::line_bytes, Tile::padding, width* Tile::size);
   static constexpr int pieces = Tile::lines * (Tile::line_bytes / shape.bytes);
   static constexpr int pieces_per_thread = (pieces + threads - 1) / threads;
-  // The pieces of a thread are at a constant distance, a multiple of a band; or several are in one line.
+  // A thread's pieces are a multiple of a band apart (by_bands), or several are in one line (by_parts).
   static constexpr int band = shape.pieces_of_band();
   static constexpr bool by_bands = threads % band == 0,
                         by_parts = shape.lines_deep == 1 && band % threads == 0;
@@ -51,8 +51,8 @@ class PaddedLoader {
       if (exists(v)) arch::store(to(tile, v), element_[v]);
   }
 
-  // Copies from global to shared memory; complete after waiting for the commit group closed by the caller, or
-  // immediately.
+  // Copies from global to shared memory: asynchronously, in a commit group that the caller closes and waits
+  // for, or, without cp.async, immediately.
   COSMATI_DEVICE void copy(Tile& tile, Index first_depth) {
     if constexpr (by_copies) {
       auto const step = step_of_thread<has_one_depth>(source_, first_depth, own_.byte / Tile::size);

@@ -56,7 +56,7 @@ class ShiftedRun {
   }
 
  private:
-  // For the ends of the matrix, and for elements that are not contiguous.
+  // Loads elements one by one: at the ends of the matrix, and if they are not contiguous.
   COSMATI_DEVICE static Words one_by_one(Element const* from, Index stride, int valid) {
     Address half[2] = {0, 0};
     COSMATI_NO_UNROLL

@@ -29,8 +29,8 @@ class SwizzledLoader {
     }
   }
 
-  // Copies from global to shared memory; complete after waiting for the commit group closed by the caller, or
-  // immediately.
+  // Copies from global to shared memory: asynchronously, in a commit group that the caller closes and waits
+  // for, or, without cp.async, immediately.
   COSMATI_DEVICE void copy(Tile& tile, Index first_depth) {
     auto const step = step_of_thread<has_one_depth>(source_, first_depth, item(0) % row_items * width);
     COSMATI_UNROLL

@@ -46,8 +46,8 @@ struct TensorStore {
 };
 inline constexpr int tensor_store_rows = 16;
 
-// Returns the widest part of a row of `warp_n` elements that divides it and has at most 128 bytes: a power of
-// two, so that it is a row of a swizzle.
+// Returns the largest part of at most 128 bytes that divides a row of `warp_n` elements: a power of two, so
+// that it is a row of a swizzle.
 COSMATI_CONSTEXPR int part_of_row(int warp_n, int element_bytes) {
   int part = 128 / element_bytes;
   while (warp_n % part != 0) part /= 2;

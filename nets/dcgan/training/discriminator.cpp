@@ -17,7 +17,7 @@ namespace {
 
 constexpr double leaky_slope = 0.2;
 
-// The epilogue acc -> gradient before leaky_relu, where acc is the gradient after it, and h, the activation's
+// The epilogue that computes the gradient before leaky_relu from the one after it, acc; h, the activation's
 // value, has the sign of its argument. `at`: those of the `indices` that h has.
 Epilogue activation_gradient(TensorDescription const& h, std::string const& at,
                              std::span<std::string_view const> indices) {

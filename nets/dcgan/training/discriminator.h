@@ -1,9 +1,9 @@
 // The discriminator, which classifies images as real or generated.
 //   64x64x3 -> 32x32x64 -> 16x16x128 -> 8x8x256 -> 4x4x512 -> one number, each by a 5x5 convolution of stride
-// 2 (padding 1 before, 2 after: the generator's layers reversed), the last fully connected; leaky ReLU
-//   of slope 0.2 after each, batch normalization before it in all but the first.
-// Its loss, binary cross-entropy of sigmoid(number) and a target of 1 (data) or 0: Goodfellow et al. 2014;
-// the networks: Radford, Metz and Chintala 2016.
+//   2 (padding 1 before, 2 after: the generator's layers reversed), the last fully connected; leaky ReLU of
+//   slope 0.2 after each, batch normalization before it in all but the first.
+// Its loss is the binary cross-entropy of sigmoid(number) and a target of 1 (data) or 0: Goodfellow et al.
+// 2014. The networks are those of Radford, Metz and Chintala 2016.
 #pragma once
 #include <vector>
 

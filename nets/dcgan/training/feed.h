@@ -28,7 +28,7 @@ class Feed {
 
   // Uploads the inputs of step `step`, from 0, to place step % 2; later work of `queue` waits for them.
   void send(long long step, Queue& queue);
-  // Marks the end of what reads the inputs of this step.
+  // Marks the end of the work that reads the inputs of this step.
   void done(long long step, Queue& queue);
 
   void const* pictures(int place) const;  // (count, size, size, 3), u8

@@ -27,7 +27,8 @@ bool sample_is_due(long long step, long long steps, long long every, long long s
 
 struct Callbacks {
   long long report_every = 100;  // steps; reading the losses waits for the device
-  // The generator's last update need not be complete, as it is where `sample` and `epoch` are called.
+  // The generator's last update may still be incomplete here; when `sample` and `epoch` are called, it is
+  // complete.
   std::function<void(Report const&)> report = {};
   long long sample_every = 0;  // see sample_is_due(); the same in all processes
   std::function<void(long long step)> sample = {};

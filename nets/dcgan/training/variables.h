@@ -41,17 +41,17 @@ class Variables {
   Index elements_ = 0;
 };
 
-// What batch normalization takes its statistics from, if devices share each batch: the whole batch, so that
-// the devices learn what one learns, or each device's share of it, as data-parallel training does elsewhere:
-// faster, since a device waits for the others only at the end of a pass.
+// What batch normalization computes its statistics from if devices share each batch: the whole batch, so that
+// the devices learn the same as a single one; or each device's share of it, as is usual in data-parallel
+// training, which is faster, since a device waits for the others only at the end of a pass.
 enum class StatisticsOf { batch, device };
 char const* name_of(StatisticsOf scope);
 // Parses the text of a checkpoint; throws Error(bad_file) with its path.
 StatisticsOf parse_statistics(std::string const& name, std::string const& path);
 
 struct Network {
-  // If devices share each batch: their sums, and this device's share. The gradients, of the mean over the
-  // whole batch, are then parts of a sum.
+  // If devices share each batch: the sums over the devices, and this device's share. Its gradients, those of
+  // the mean over the whole batch, are then parts of a sum.
   parallel::AllReduce* sums = nullptr;
   double share = 1;
   StatisticsOf statistics_of = StatisticsOf::batch;

@@ -52,9 +52,9 @@ class Workbench {
     operation.run(arguments, workspace_.data(), stream_);
   }
   Stream stream() const { return stream_; }
-  // Whether activations are part of batch normalizations, and their gradients of these or of the operations
-  // before them. Host backends compute both separately: that is cheap there, in place and in the cache, and
-  // our plans for oneDNN include neither.
+  // Whether activations are fused into batch normalizations, and their gradients into the gradients of these
+  // or into the operations before them. Host backends compute them separately: that is cheap there, in place
+  // and in the cache, and our plans for oneDNN fuse neither.
   bool fuses() const { return device_.backend == Backend::cuda || device_.backend == Backend::emulator; }
   Precision precision() const { return precision_; }
 

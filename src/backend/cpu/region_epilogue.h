@@ -14,8 +14,8 @@ namespace cosmati::cpu {
 // workspace.
 class RegionEpilogue {
  public:
-  // Of the whole result: `indices` are the names of its dimensions. `source` is absent unless the expression
-  // uses c. Evaluated in double or in float.
+  // The arguments describe the whole result; `indices` are the names of its dimensions. `source` is absent
+  // unless the expression uses c. The epilogue is evaluated in double or in float.
   RegionEpilogue(Epilogue const& epilogue, std::span<std::string_view const> indices,
                  TensorDescription const& source, TensorDescription const& result, bool in_double);
 

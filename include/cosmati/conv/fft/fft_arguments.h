@@ -32,8 +32,8 @@ struct FftChunk {
   COSMATI_CONSTEXPR Index plane_reals() const { return Index{rows} * pitch.divisor; }
 };
 
-// Position j of a plane along one axis holds element i = j / step of a tensor if step divides j and i < most.
-// The element is at coordinate origin + i, plus the tile's offset, and is 0 if that is not in [0, size).
+// Position j of a plane along one axis holds element i = j / step of a tensor if step divides j and i is less
+// than maximum. It is at coordinate origin + i, plus the tile's offset, and is 0 if that is not in [0, size).
 struct FftAxis {
   Divisor step;
   int maximum = 0;

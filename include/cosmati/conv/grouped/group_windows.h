@@ -3,7 +3,7 @@
 // w[k, r, s, c]. A block keeps the filters of the groups in 64 channels of the image. Its producer copies
 // rows of the image by TMA, in lines of 64 channels of a pixel. A product has 64 rows, a patch of 8 x 8
 // outputs: a tap is an offset in lines, and a group an offset in a line, so that each pixel is copied once
-// for all taps. No stored sum has values of several groups: infinities do not spread.
+// for all taps. No stored sum mixes groups, so infinities do not spread from one group to another.
 #pragma once
 #include "cosmati/arch/memory.h"
 #include "cosmati/arch/thread.h"

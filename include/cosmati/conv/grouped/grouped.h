@@ -3,7 +3,7 @@
 // * w[k, r, s, c]. A block keeps the windows of a tile in shared memory, for adjacent groups that fill lines
 // of up to 128 bytes. The rows of an mma are 16 outputs, its columns 8 channels of the result, and its depth
 // four quads: four channels each, of any taps. As both operands have the same quads in the same order, a lane
-// reads its quad as 8 bytes. No group reads another one's values: infinities do not spread.
+// reads its quad as 8 bytes. No group reads another one's values, so infinities do not spread.
 #pragma once
 #include "cosmati/arch/convert.h"
 #include "cosmati/arch/matrix.h"

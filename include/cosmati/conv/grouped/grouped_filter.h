@@ -126,7 +126,7 @@ struct GroupedFilter {
     }
   }
 
-  // The octet of x and the first octet of dy of a work.
+  // The octet of x and the first octet of dy of a work item.
   struct Octets {
     int image, gradient;
   };
@@ -178,7 +178,7 @@ struct GroupedFilter {
     }
   }
 
-  // Stores the sums of a block's part; `part` is that of a warp.
+  // Stores a warp's sums; `part` is the number of the warp's share among those of all blocks.
   COSMATI_DEVICE void store(int work, int part, Sums const& sum) const {
     int const lane = arch::thread() % 32;
     Octets const octet = octets(work);

@@ -13,7 +13,7 @@ struct GroupedFilterShape {
   int inputs = 8, outputs = 8;  // channels of a group of x and of dy: 4, or a multiple of 8
   int groups = 8;
   int images = 1, down = 8, across = 16;
-  int fragments = 1;  // octets of dy of a warp
+  int fragments = 1;  // octets of dy per warp
   int warps = 8;
   int blocks = 1;  // resident blocks per multiprocessor
   int slices = 8;  // threads of the second kernel that divide the sums of a weight
@@ -45,7 +45,7 @@ struct GroupedFilterShape {
   }
   COSMATI_CONSTEXPR int first_octet(int image_octet) const { return image_octet * 8 / inputs * outputs / 8; }
   COSMATI_CONSTEXPR int works() const { return groups * inputs / 8 * (octets_of_groups() / fragments); }
-  // The warps that divide the outputs of a work.
+  // The number of warps that divide the outputs of a work item.
   COSMATI_CONSTEXPR int share() const { return warps / works(); }
 };
 
@@ -66,7 +66,7 @@ struct GroupedFilterParameters {
   int groups = 1;                                 // of the convolution
   int tiles = 0, parts = 1;                       // parts: of the tiles
   Divisor group_parts, tiles_across, tiles_down;  // for decomposing a block's index and a tile's
-  int weights = 0, sums = 1;                      // sums: of a weight
+  int weights = 0, sums = 1;                      // sums: partial sums per weight
   int channel_number = 0, tap_row_number = 0, tap_column_number = 0;  // increments of the result's index n
   bool swapped = false;                                               // m is (tap, channel), n the filter
   Destination d;

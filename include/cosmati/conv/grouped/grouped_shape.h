@@ -18,7 +18,7 @@ struct GroupedShape {
   int inputs = 4, outputs = 4;  // channels of a group: those that are summed, and those of the result
   int groups = 16;
   int images = 1, down = 8, across = 16;
-  int fragments = 1;  // of 8 outputs of a group, for each warp
+  int fragments = 1;  // fragments of 8 outputs of a group per warp
   int warps = 8;
   int blocks = 1;        // resident blocks per multiprocessor
   bool masked = false;   // some phases of a data gradient have fewer taps
@@ -36,8 +36,8 @@ struct GroupedShape {
   COSMATI_CONSTEXPR int halo_columns() const { return columns.reach(across); }
   COSMATI_CONSTEXPR int halo() const { return images * halo_rows() * halo_columns(); }
   COSMATI_CONSTEXPR int line_bytes() const { return groups * inputs * 2; }
-  // Bytes between adjacent pixels in shared memory: modulo 128 the bytes that the lanes of a row of an mma
-  // read from one pixel, at most 32, so that four adjacent pixels are in different banks.
+  // Bytes between adjacent pixels in shared memory. Modulo 128, this is the number of bytes, at most 32, that
+  // the lanes of a row of an mma read from one pixel, so that four adjacent pixels are in different banks.
   COSMATI_CONSTEXPR int pitch() const {
     int const offset = inputs * 2 < 32 ? inputs * 2 : 32;
     return (line_bytes() - offset + 127) / 128 * 128 + offset;
@@ -46,7 +46,7 @@ struct GroupedShape {
   COSMATI_CONSTEXPR int channels() const { return groups * outputs; }  // of the result
   COSMATI_CONSTEXPR int run() const { return channels() % 8 == 0 ? 8 : 4; }
   COSMATI_CONSTEXPR int image_bytes() const { return (halo() * pitch() + 15) / 16 * 16; }
-  // Floats between pixels among the staged sums: four pixels in different banks.
+  // Floats between pixels in the staged sums; four adjacent pixels are in different banks.
   COSMATI_CONSTEXPR int staged_pitch() const { return (channels() + 31) / 32 * 32 + 8; }
   COSMATI_CONSTEXPR int staged_bytes() const { return pass_pixels * staged_pitch() * 4; }
   COSMATI_CONSTEXPR int passes() const { return (pixels() + pass_pixels - 1) / pass_pixels; }

@@ -18,8 +18,8 @@ struct FpropSmallCShape {
   int place = 4;                 // elements of a pixel in shared memory; the others are zeros
   bool async = false;            // channels fill the place, and are copied 16 bytes at a time
   int down = 1, across = 16;     // outputs of a block's tile
-  int warps = 4, fragments = 1;  // fragments of 16 outputs of each warp
-  int bands = 1;                 // of 32 filters, of a block
+  int warps = 4, fragments = 1;  // fragments of 16 outputs per warp
+  int bands = 1;                 // bands of 32 filters per block
   int blocks = 1;                // resident blocks per multiprocessor
   friend COSMATI_CONSTEXPR bool operator==(FpropSmallCShape const&, FpropSmallCShape const&) = default;
 

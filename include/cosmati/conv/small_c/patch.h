@@ -29,7 +29,7 @@ struct SmallCPatch {
   FpropSmallCShape const shape;
   int taps_before = 0;  // rows of taps before those of the patch
 
-  // The offset in its image of the pixel at place `item` of the patch of a tile; -1 if there is none.
+  // Returns the offset in its image of pixel `item` of a tile's patch; -1 if there is none.
   COSMATI_DEVICE int offset_of(SmallCTile const& tile, int item) const {
     int const patch_row = item / shape.patch_columns();
     int const row = tile.row * shape.rows.stride - window.top + taps_before + patch_row;

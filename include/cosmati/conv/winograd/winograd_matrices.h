@@ -12,9 +12,9 @@ namespace cosmati {
 // Channels that a thread transforms, if they are contiguous: as many as its registers hold.
 COSMATI_CONSTEXPR int winograd_channels(int size) { return size == 4 ? 4 : size == 6 ? 2 : 1; }
 
-// They interpolate polynomials at a - 1 points, which are 0 and pairs +-p, and at infinity. All points are
-// sums of few powers of two, so that A and B are exact; among all such points with denominators up to 8 these
-// have the smallest error (docs/decisions/0015-winograd.md).
+// The matrices interpolate polynomials at a - 1 points, which are 0 and pairs +-p, and at infinity. All
+// points are sums of few powers of two, so that A and B are exact; among all such points with denominators up
+// to 8 these have the smallest error (docs/decisions/0015-winograd.md).
 template <int tile, int taps_ = 3>
 struct WinogradMatrices {
   static constexpr int taps = taps_, size = tile + taps - 1;
@@ -48,7 +48,7 @@ struct WinogradMatrices {
   }
 
  private:
-  // Row i: the coefficients of the product of x - point(l) over the other points; the last row: over all.
+  // Row i: the coefficients of the product of x - point(l) over the other points l; the last row: over all.
   struct Inputs {
     float value[size][size] = {};
     COSMATI_CONSTEXPR Inputs() {

@@ -1,6 +1,6 @@
-// The main loop of products with few rows: B, which is most of what is read, passes from global memory to
-// registers by the widest loads that its alignment permits, once. The threads of a block share a tile along k
-// and add their sums in a fixed order.
+// The main loop of products with few rows. B, which is most of the data, is loaded from global memory to
+// registers once, with the widest loads that its alignment permits. The threads of a block share a tile along
+// k and add their sums in a fixed order.
 #pragma once
 #include "cosmati/gemm/epilogue_schedule.h"
 #include "cosmati/gemm/small/streaming_loader.h"
@@ -78,8 +78,8 @@ struct MainLoopOf<MainLoop::gemv, Traits> {
   static constexpr bool deep = SourceB::along == Along::k;
   static constexpr int rows = policy.block_m, columns = policy.thread_n;
   static constexpr int lanes_n = policy.lanes_n(), lanes_k = policy.lanes_k();
-  // Adjacent lanes load adjacent vectors of B. Where these lie along k, a thread has several of them in a
-  // step, apart by those of the other threads; otherwise it has adjacent depths, so that it loads vectors of
+  // Adjacent lanes load adjacent vectors of B. If these lie along k, a thread has several of them in a step,
+  // with those of the other threads in between; otherwise it has adjacent depths, so that it loads vectors of
   // A along k.
   static constexpr int depth = deep ? imin(SourceB::width, policy.thread_k()) : policy.thread_k();
   static constexpr int groups = policy.thread_k() / depth, apart = lanes_k * policy.warps_k * depth;

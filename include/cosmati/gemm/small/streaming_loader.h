@@ -22,9 +22,9 @@ class Loader {
  public:
   static constexpr int vector = width;
 
-  // The first position that is loaded for a vector at `position` in the tile. Positions that do not exist are
-  // replaced by the last ones, whose products are not stored. A vector along them is moved back if it can
-  // begin anywhere: then it is complete, but its elements are those of other positions.
+  // Returns the first position to load for the vector at `position` in the tile. Positions that do not exist
+  // are replaced by the last existing ones; their products are not stored. A vector along the outer positions
+  // is moved back if it can begin anywhere: it is then complete, but contains elements of other positions.
   COSMATI_DEVICE static int first_of(Source const& source, int position) {
     int const left = source.outer_left();
     if constexpr (deep) return imin(position, left - 1);
@@ -42,8 +42,8 @@ class Loader {
       row_[i] = source.row(first_of(source, position(deep ? i : i * width)), depth_of_thread);
   }
 
-  // The number of steps of `block_k` depths from the first in which every vector exists, for a tile of
-  // `extent` outer positions. Shifted vectors also read what follows: the next depths, or the next line.
+  // Returns how many steps of `block_k` depths, from the first on, contain only existing vectors, for a tile
+  // of `extent` outer positions. Shifted vectors also read what follows: the next depths, or the next line.
   COSMATI_DEVICE int whole_steps(int extent, int block_k) const {
     int const left = source_.outer_left();
     bool const has_lines = deep || (shifts ? moves(source_) : left >= extent || left % width == 0);
@@ -64,8 +64,8 @@ class Loader {
     }
   }
 
-  // The same with zeros for what does not exist: complete vectors first, then the others in a rolled loop
-  // over their elements, since they are few.
+  // The same, with zeros for elements that do not exist: complete vectors first, then the others in a rolled
+  // loop over their elements, since they are few.
   template <class Step>
   COSMATI_DEVICE void load_parts(Step const& step, int more) {
     Run<Element> part[lines][runs];

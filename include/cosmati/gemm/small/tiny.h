@@ -1,6 +1,6 @@
 // The main loop of batches of tiny matrices: a warp loads the operands of one tile to its own part of shared
-// memory and multiplies them. It waits for its own loads only, which the other warps of the multiprocessor
-// hide.
+// memory and multiplies them. It waits only for its own loads, whose latency is hidden by the other warps of
+// the multiprocessor.
 #pragma once
 #include "cosmati/gemm/steps.h"
 #include "cosmati/gemm/traits.h"

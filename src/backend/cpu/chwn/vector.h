@@ -108,7 +108,7 @@ struct Run {
   Index lane;
 };
 
-// for (Run run : Runs(planes, lines, share)): the share of all planes, vectors of images and lines.
+// for (Run run : Runs(planes, lines, share)) visits one share of all planes, vectors of images and lines.
 class Runs {
  public:
   Runs(Index planes, Index lines, Share share)

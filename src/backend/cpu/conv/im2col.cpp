@@ -115,8 +115,8 @@ class Im2colKernel final : public HostKernel<Problem> {
   Index image_size() const { return rows_.image * columns_.image; }
 
   // Visits the elements of a slice: rows [first_row, last_row) = (c, r, s), output positions [first, last) =
-  // (p, q). Each run within one row of y whose input lies inside the image: inside(element of the slice,
-  // element of x, count). The others, which are padding: outside(element of the slice, count).
+  // (p, q). Calls inside(element of the slice, element of x, count) for each run within one row of y whose
+  // input lies inside the image, and outside(element of the slice, count) for the rest, which is padding.
   template <class Inside, class Outside>
   void for_each_run(Range rows, Range places, Inside const& inside, Outside const& outside) const {
     Index const width = places.last - places.first;

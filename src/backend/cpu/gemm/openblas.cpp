@@ -90,7 +90,7 @@ template <class Real>
 void call(Product<Real> product, bool transposed_a, bool transposed_b, Index m, Index n, Index k, Real alpha,
           Real const* a, Index lda, Real const* b, Index ldb, Real beta, Real* d, Index ldd) {
   if (m == 0 || n == 0) return;
-  if (alpha == 0) k = 0;  // the product is not read, though OpenBLAS's small kernels do
+  if (alpha == 0) k = 0;  // a and b must not be read, but OpenBLAS's small kernels would
   constexpr int row_major = 101, as_it_is = 111, transposed = 112;
   product(row_major, transposed_a ? transposed : as_it_is, transposed_b ? transposed : as_it_is,
           static_cast<int>(m), static_cast<int>(n), static_cast<int>(k), alpha, a, static_cast<int>(lda), b,

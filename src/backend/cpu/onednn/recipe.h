@@ -123,7 +123,7 @@ std::string violates_build(Problem const& problem, Device const& device) {
   }
 }
 
-// Every tensor has one of the types `legal`; the message names the first that does not.
+// Requires one of the types `legal` for every tensor; the message names the first tensor with another type.
 template <class Problem>
 std::string violates_types(Problem const& problem, std::initializer_list<DataType> legal) {
   std::string violation;

@@ -43,8 +43,9 @@ enum class Kind : unsigned { r2c = 0x2a, c2r = 0x2c, d2z = 0x6a, z2d = 0x6c };  
 std::string cufft_failure();
 std::string const& cufft_file();  // empty if there is none
 
-// `count` planes, one after another, in place: rows of `columns` real numbers, each row padded to columns
-// / 2 + 1 complex ones, to frequencies or (`inverse`, times rows * columns) back. `real`: f32 or f64.
+// In-place transforms of `count` consecutive planes: from rows of `columns` real numbers, each row padded to
+// columns / 2 + 1 complex ones, to frequencies or, if `inverse`, back, multiplied by rows * columns. `real`:
+// f32 or f64.
 class CufftPlan {
  public:
   // Opens the library and runs once. Throws Error(unavailable) if that fails, Error(system) if cuFFT rejects

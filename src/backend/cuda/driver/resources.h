@@ -101,7 +101,8 @@ class PinnedBuffer : public Owner<void*> {
   void* data() const { return handle_; }
 };
 
-// Enqueued; host memory that is not page-locked is read before these return, but may be written later.
+// Enqueue a copy or a fill. Host memory that is not page-locked is read before the call returns, but may be
+// written later.
 void copy_to_device(int ordinal, void* to, void const* from, std::size_t bytes, Stream stream);
 void copy_to_host(int ordinal, void* to, void const* from, std::size_t bytes, Stream stream);
 void copy_on_device(int ordinal, void* to, void const* from, std::size_t bytes, Stream stream);

@@ -141,7 +141,7 @@ class WinogradKernel final : public HostKernel<Problem> {
     }
   }
 
-  // Blocks of about as many tiles as fit into the caches, of nearly equal size; as many for each thread.
+  // Divides the tiles into nearly equal blocks that about fit into the caches, equally many per thread.
   void divide() {
     constexpr Index most_floats = Index{1} << 22, fewest = 32, most = 256;
     Index const images = result_of(problem_).extent(0), of_image = rows_.tiles * columns_.tiles;
