@@ -95,9 +95,7 @@ std::optional<Composition> without_bias_gradient(Plan<ConvolutionProblem> const&
     if (auto const pass = composed(plan::plan_of_sum(plan))) composition->passes.push_back(pass->source);
     return composition;
   }
-  std::string recipe;
-  for (Considered const& entry : plan.considered)
-    if (entry.kernel == plan.kernel) recipe = entry.recipe;
+  std::string const& recipe = plan.chosen().recipe;
   std::string const policy = plan.recipe.multiplies_matrices() ? policy_text(plan.recipe.product) : "";
   if (plan.recipe.algorithm == ConvolutionAlgorithm::gemm)
     return composition_of(plan::program_of(plan::plan_of_product(plan)), plan.device.gpu, plan.kernel, policy,
@@ -140,9 +138,7 @@ std::vector<Tensor> errors_of_groups(Plan<ConvolutionProblem> const& plan,
   Plan<ConvolutionProblem> const group = plan::plan_of_group(plan);
   plan::SliceSteps steps = plan::steps_of_groups(plan.problem);
   steps.operands.clear(), steps.stores.clear();  // bounds are those of the sums, and the arguments have none
-  TensorDescription const& result = plan.problem.direction == ConvolutionDirection::forward ? plan.problem.y
-                                    : plan.problem.direction == ConvolutionDirection::data  ? plan.problem.x
-                                                                                            : plan.problem.w;
+  TensorDescription const& result = plan.problem.result();
   bool const of_filter = plan.problem.direction == ConvolutionDirection::filter;
   Index const outer = of_filter ? 1 : result.extent(0),
               inner = result.layout.size() / outer / plan.problem.groups;

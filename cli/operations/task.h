@@ -323,9 +323,7 @@ class TaskOf final : public Task {
     auto const found = cosmati::find(problem, device, options);
     Findings findings;
     findings.planned = make_plan(problem, device, options.plan).kernel;
-    for (auto const& one : found)
-      for (Considered const& entry : one.prepared.plan().considered)
-        if (entry.kernel == one.prepared.plan().kernel) findings.kernels.push_back({entry, one.seconds});
+    for (auto const& one : found) findings.kernels.push_back({one.prepared.plan().chosen(), one.seconds});
     if constexpr (plan::HasMeasuredClass<Problem>)
       if (line) findings.line = tuning_line(found, options.plan);
     return findings;

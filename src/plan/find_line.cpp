@@ -22,12 +22,6 @@ std::string extents_of(ConvolutionProblem const& p) {
                      p.w.extent(0), p.w.extent(2), p.w.extent(3));
 }
 
-std::string recipe_of(std::vector<Considered> const& considered, std::string const& kernel) {
-  for (Considered const& entry : considered)
-    if (entry.kernel == kernel) return entry.recipe;
-  return {};
-}
-
 template <class Problem>
 TuningLine named_line(Plan<Problem> const& plan) {
   TuningLine line;
@@ -37,7 +31,7 @@ TuningLine named_line(Plan<Problem> const& plan) {
                 "tuning files do not support arrays of pointers, empty products or volumes");
   line.gpu = plan::device_name(plan.device);
   line.kernel = plan.kernel;
-  line.recipe = recipe_of(plan.considered, plan.kernel);
+  line.recipe = plan.chosen().recipe;
   line.measured = extents_of(plan.problem);
   line.origin = "this measurement";
   return line;

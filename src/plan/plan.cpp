@@ -51,6 +51,12 @@ std::string error_sentence(double expected, double limit) {
   return "expected relative error " + in_short(expected) + " exceeds the limit " + in_short(limit);
 }
 
+Considered const& entry_of(std::vector<Considered> const& considered, std::string const& kernel) {
+  for (Considered const& entry : considered)
+    if (entry.kernel == kernel) return entry;
+  throw Error(ErrorCode::bad_request, "the plan has no entry for the kernel '" + kernel + "'");
+}
+
 std::string explain(std::vector<Considered> const& considered, std::string const& chosen) {
   std::string text;
   for (Considered const& entry : considered) {

@@ -428,9 +428,7 @@ TEST(Chwn16Pooling, Averages) {
 
 template <class Problem>
 std::string refusal(Problem const& problem, Device const& device) {
-  for (Considered const& considered : make_plan(problem, device).considered)
-    if (considered.kernel == "chwn16") return considered.refusal;
-  return "not considered";
+  return entry_of(make_plan(problem, device).considered, "chwn16").refusal;
 }
 
 TEST(Chwn16, RefusalsNameTheValueAndWhatIsLegal) {

@@ -233,9 +233,7 @@ TEST(BatchInvariance, WhatSumsOverTheBatchIsRefused) {
 }
 
 std::string said_of(Plan<GemmProblem> const& plan, std::string const& kernel) {
-  for (Considered const& entry : plan.considered)
-    if (entry.kernel == kernel) return entry.refusal;
-  return "no such kernel";
+  return entry_of(plan.considered, kernel).refusal;
 }
 
 TEST(BatchInvariance, RefusalsAreSentences) {

@@ -22,9 +22,7 @@ Plan<ConvolutionProblem> plan_on(char const* gpu, ConvolutionProblem const& prob
 }
 
 std::string refusal_on(char const* gpu, ConvolutionProblem const& problem) {
-  for (Considered const& entry : plan_on(gpu, problem).considered)
-    if (entry.kernel == "channels_last") return entry.refusal;
-  return "not considered";
+  return entry_of(plan_on(gpu, problem).considered, "channels_last").refusal;
 }
 
 TEST(ChannelsLast, EveryDirectionTypeAndGeometry) {

@@ -132,9 +132,7 @@ TEST(DgradSmallC, OtherTypes) {
 TEST(DgradSmallC, RefusalsSayWhatIsInTheWay) {
   auto const refusal = [](ConvolutionDirection direction, Geometry const& geometry) {
     auto const p = problem_of(direction, DataType::f32, DataType::f32, TensorFormat::nhwc, geometry);
-    for (Considered const& entry : make_plan(p, emulated_device(), {}).considered)
-      if (entry.kernel == "dgrad_small_c") return entry.refusal;
-    return std::string();
+    return entry_of(make_plan(p, emulated_device(), {}).considered, "dgrad_small_c").refusal;
   };
   EXPECT_NE(refusal(ConvolutionDirection::forward, {}).find("a strided data gradient"), std::string::npos);
   Geometry many;
@@ -288,9 +286,7 @@ TEST(PlainGemm, TheEpiloguesIndicesAreTheMatrix) {
 TEST(PlainGemm, RefusalsSayWhatIsInTheWay) {
   auto const refusal = [](Geometry const& geometry, TensorFormat format) {
     auto const p = problem_of(ConvolutionDirection::forward, DataType::f32, DataType::f32, format, geometry);
-    for (Considered const& entry : make_plan(p, emulated_device(), {}).considered)
-      if (entry.kernel == "gemm") return entry.refusal;
-    return std::string();
+    return entry_of(make_plan(p, emulated_device(), {}).considered, "gemm").refusal;
   };
   EXPECT_NE(refusal({}, TensorFormat::nhwc).find("3x3 taps"), std::string::npos);
   Geometry strided = pointwise(), grouped = pointwise();

@@ -25,9 +25,7 @@ inline Device described_h200() {
 }
 // The reason why `kernel` does not support the problem there.
 inline std::string refusal_of(ConvolutionProblem const& p, std::string const& kernel) {
-  for (Considered const& entry : make_plan(p, described_h200(), {}).considered)
-    if (entry.kernel == kernel) return entry.refusal;
-  return "no candidate";
+  return entry_of(make_plan(p, described_h200(), {}).considered, kernel).refusal;
 }
 
 struct Geometry {
@@ -83,8 +81,7 @@ inline Computed run(ConvolutionProblem const& p, Device const& device, std::stri
   bool const forward = p.direction == ConvolutionDirection::forward,
              data = p.direction == ConvolutionDirection::data;
   Computed made{filled(forward ? p.y : data ? p.x : p.w, 9), {}};
-  for (Considered const& entry : plan.considered)
-    if (entry.kernel == plan.kernel) made.recipe = entry.recipe;
+  made.recipe = plan.chosen().recipe;
   ConvolutionProblem::Arguments arguments;
   arguments.x = x.data(), arguments.w = w.data(), arguments.dy = y.data();
   (forward ? arguments.y : data ? arguments.dx : arguments.dw) = made.result.data();

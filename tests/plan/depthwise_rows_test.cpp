@@ -170,9 +170,7 @@ TEST(DepthwiseRows, InfinitiesThatNoWindowContainsStayThere) {
 std::string refusal(Geometry const& g, DataType type = DataType::f32) {
   auto const p = problem_of(ConvolutionDirection::forward, type, type == DataType::s8 ? DataType::s32 : type,
                             TensorFormat::nhwc, g);
-  for (Considered const& entry : make_plan(p, described_h200()).considered)
-    if (entry.kernel == kernel) return entry.refusal;
-  return "not considered";
+  return entry_of(make_plan(p, described_h200()).considered, kernel).refusal;
 }
 
 TEST(DepthwiseRows, RefusesWhatItCannotKeepInRegisters) {

@@ -24,9 +24,7 @@ Plan<GemmProblem> plan_of(GemmProblem const& problem, std::string const& policy 
 }
 
 std::string refusal_of(GemmProblem const& problem, Device const& device = emulator()) {
-  for (Considered const& entry : make_plan(problem, device).considered)
-    if (entry.kernel == "warp_specialized") return entry.refusal;
-  return "not considered";
+  return entry_of(make_plan(problem, device).considered, "warp_specialized").refusal;
 }
 
 Tensor filled(TensorDescription const& description, Index seed) {

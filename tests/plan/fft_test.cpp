@@ -244,9 +244,7 @@ Considered considered(ConvolutionProblem const& p, PlanOptions const& options,
                       std::string const& kernel = "fft", Backend backend = Backend::cuda) {
   Device device = emulated_device();
   device.backend = backend;
-  for (Considered const& entry : make_plan(p, device, options).considered)
-    if (entry.kernel == kernel) return entry;
-  return {};
+  return entry_of(make_plan(p, device, options).considered, kernel);
 }
 
 ConvolutionProblem layer(int taps, DataType type = DataType::f32) {

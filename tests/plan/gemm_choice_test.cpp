@@ -91,9 +91,7 @@ std::string refusal_of(std::string const& kernel, GemmProblem const& problem, st
   PlanOptions options;
   options.policy = policy;
   auto const plan = make_plan(problem, gpu_device(gpu), options);
-  for (Considered const& entry : plan.considered)
-    if (entry.kernel == kernel) return entry.refusal;
-  return "not considered";
+  return entry_of(plan.considered, kernel).refusal;
 }
 
 TEST(GemmChoice, RefusalsGiveTheValue) {

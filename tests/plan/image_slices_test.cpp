@@ -12,9 +12,7 @@ namespace cosmati {
 namespace {
 
 Considered entry_of(Plan<ConvolutionProblem> const& plan, std::string const& kernel) {
-  for (Considered const& entry : plan.considered)
-    if (entry.kernel == kernel) return entry;
-  return {};
+  return entry_of(plan.considered, kernel);
 }
 
 TEST(ImageSlices, ManyPixelsAreDividedAndFewAreNot) {

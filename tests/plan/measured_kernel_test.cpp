@@ -45,9 +45,7 @@ PlanOptions by(TuningLine const& line) {
 
 template <class Problem>
 Considered entry_of(Plan<Problem> const& plan, std::string const& kernel) {
-  for (Considered const& entry : plan.considered)
-    if (entry.kernel == kernel) return entry;
-  return {};
+  return entry_of(plan.considered, kernel);
 }
 
 TEST(MeasuredKernel, AClassIsAllThatThePlanDependsOn) {

@@ -24,9 +24,7 @@ Plan<GemmProblem> plan_of(GemmProblem const& problem, std::string const& policy 
 bool has(std::string const& text, std::string const& part) { return text.find(part) != std::string::npos; }
 
 std::string note_of(Plan<GemmProblem> const& plan) {
-  for (Considered const& entry : plan.considered)
-    if (entry.kernel == "warp_specialized") return entry.note;
-  return {};
+  return entry_of(plan.considered, "warp_specialized").note;
 }
 
 GemmProblem tf32(std::string const& letters, Index n = 4096) {

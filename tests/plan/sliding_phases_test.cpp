@@ -21,11 +21,7 @@ ConvolutionProblem gradient(Geometry const& geometry, TensorFormat format, DataT
   return problem_of(ConvolutionDirection::data, type, type, format, geometry);
 }
 
-std::string recipe_text(Plan<ConvolutionProblem> const& plan) {
-  for (Considered const& entry : plan.considered)
-    if (entry.kernel == plan.kernel) return entry.recipe;
-  return {};
-}
+std::string recipe_text(Plan<ConvolutionProblem> const& plan) { return plan.chosen().recipe; }
 
 // Strides with `phases` phases; `uneven`: phases with different numbers of taps per column.
 struct Strided {

@@ -18,9 +18,7 @@ using testing::product;
 
 template <class Problem>
 Considered const& entry_of(Plan<Problem> const& plan, std::string const& kernel) {
-  for (Considered const& entry : plan.considered)
-    if (entry.kernel == kernel) return entry;
-  throw std::runtime_error("no kernel " + kernel);
+  return entry_of(plan.considered, kernel);
 }
 
 Tensor normal(TensorDescription const& description, unsigned seed) {

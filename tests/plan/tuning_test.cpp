@@ -55,9 +55,7 @@ PlanOptions with(std::string const& text) {
 }
 
 Considered entry_of(Plan<GemmProblem> const& plan, std::string const& kernel) {
-  for (Considered const& entry : plan.considered)
-    if (entry.kernel == kernel) return entry;
-  return {};
+  return entry_of(plan.considered, kernel);
 }
 
 TEST(Tuning, OneClassIsWhatIsCutIntoTheSameTiles) {

@@ -25,9 +25,7 @@ Plan<GemmProblem> plan_of(GemmProblem const& problem, std::string const& policy 
 std::string refusal_of(GemmProblem const& problem, std::string const& gpu = "h200") {
   PlanOptions options;
   options.max_workspace = 0;
-  for (Considered const& entry : make_plan(problem, gpu_device(gpu), options).considered)
-    if (entry.kernel == "warp_specialized") return entry.refusal;
-  return "not considered";
+  return entry_of(make_plan(problem, gpu_device(gpu), options).considered, "warp_specialized").refusal;
 }
 
 // The rejection if operands must be repacked and no workspace is available.

@@ -305,9 +305,7 @@ Considered considered(ConvolutionProblem const& p, PlanOptions const& options,
                       Backend backend = Backend::cuda) {
   Device device = emulated_device();
   device.backend = backend;
-  for (Considered const& entry : make_plan(p, device, options).considered)
-    if (entry.kernel == "winograd") return entry;
-  return {};
+  return entry_of(make_plan(p, device, options).considered, "winograd");
 }
 
 ConvolutionProblem layer(DataType type) {

@@ -55,6 +55,17 @@ struct ConvolutionProblem {
     std::span<void* const> stores = {};
   };
 
+  // The tensor that is computed: y, dx, dw or, if the direction is bias, db.
+  TensorDescription const& result() const {
+    switch (direction) {
+      case ConvolutionDirection::forward: return y;
+      case ConvolutionDirection::data: return x;
+      case ConvolutionDirection::filter: return w;
+      case ConvolutionDirection::bias: break;
+    }
+    return db;
+  }
+
   // Returns a phrase for messages that names the sum over the images; null if each output belongs to one
   // image.
   char const* sums_over_batch() const {

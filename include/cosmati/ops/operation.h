@@ -61,6 +61,9 @@ struct Considered {
   std::vector<RecipeTerm> terms = {};  // used in the recipe; empty for a refusal
 };
 
+// Returns the entry of the candidate `kernel`. Throws Error (bad_request) if there is none.
+Considered const& entry_of(std::vector<Considered> const& considered, std::string const& kernel);
+
 // The type of a plan's recipe; specialized for problems whose kernels are generated.
 template <class Problem>
 struct RecipeOf {
@@ -79,6 +82,9 @@ struct Plan {
   std::vector<Considered> considered;
   typename RecipeOf<Problem>::type recipe = {};
   bool batch_invariant = false;  // PlanOptions::batch_invariant
+
+  // The entry of the chosen candidate.
+  Considered const& chosen() const { return entry_of(considered, kernel); }
 };
 
 // A kernel prepared for one problem. Immutable: several threads may call enqueue() concurrently, each with

@@ -36,8 +36,7 @@ std::string depthwise_rows_violation(Problem const& p, Device const& device, Pla
     return fmt::format(
         "{} channels and {} filters in {} groups; each channel must form its own group, with one filter",
         channels, p.y.extent(1), p.groups);
-  bool const filter = p.direction == ConvolutionDirection::filter;
-  TensorDescription const& result = filter ? p.w : result_of(p);
+  TensorDescription const& result = p.result();
   for (TensorDescription const* tensor : {&p.x, &p.w, &p.y}) {
     if (!is_known(tensor->type) && (tensor == &result || tensor->type != DataType::tf32))
       return fmt::format("{} operands; valid types: f32, f16, bf16, and tf32 for inputs",

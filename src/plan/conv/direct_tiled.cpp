@@ -21,8 +21,6 @@ Index halo(WindowAxis const& axis, Index outputs) {
          std::max(0, axis.taps - 1) * Index{std::abs(axis.tap_step)} + 1;
 }
 
-// Saturates: values beyond any shared memory size remain too large.
-
 // Like DirectTiled::origin, for the first output.
 Index origin(WindowAxis const& axis) {
   return axis.origin + (axis.tap_step < 0 ? Index{axis.taps - 1} * axis.tap_step : 0);

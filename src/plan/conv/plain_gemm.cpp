@@ -266,15 +266,13 @@ Offer<Problem> plain_gemm(Problem const& problem, Device const& device, PlanOpti
     offer.recipe.algorithm = ConvolutionAlgorithm::gemm;
     offer.recipe.product = plan.recipe;
     offer.workspace_bytes = plan.workspace_bytes;
-    for (Considered const& entry : plan.considered)
-      if (entry.kernel == plan.kernel) {
-        offer.predicted_seconds = entry.predicted_seconds;
-        // Measured on an H200: 1.2 to 1.8 times the prediction, in 56 gradients of 1x1 filters in f16.
-        bool const predicted = entry.note.empty();
-        if (predicted && problem.direction == ConvolutionDirection::filter && features_of(device.gpu).wgmma)
-          offer.predicted_seconds = 1.15 * entry.predicted_seconds + 2.5e-6;
-        offer.text = plan.kernel + ", " + entry.recipe;
-      }
+    Considered const& chosen = plan.chosen();
+    offer.predicted_seconds = chosen.predicted_seconds;
+    // Measured on an H200: 1.2 to 1.8 times the prediction, in 56 gradients of 1x1 filters in f16.
+    bool const predicted = chosen.note.empty();
+    if (predicted && problem.direction == ConvolutionDirection::filter && features_of(device.gpu).wgmma)
+      offer.predicted_seconds = 1.15 * chosen.predicted_seconds + 2.5e-6;
+    offer.text = plan.kernel + ", " + chosen.recipe;
   } catch (Error const& error) {
     if (error.code() != ErrorCode::bad_request) throw;
     offer.refusal = error.what();

@@ -134,7 +134,7 @@ namespace cosmati {
 FusedPlan plan_fused(FusedNetwork const& layers, Index batch, OptimizerProblem const& optimizer,
                      Device const& device, DataType factors, bool team) {
   FusedPlan plan = plan::plan_with(layers, batch, optimizer, device, factors, team);
-  // The arrays for tensor cores may be larger; f32 is at least as accurate.
+  // The arrays for tensor cores may be too large; f32 needs less memory and is at least as accurate.
   if (factors == DataType::tf32 && !plan.refusal.empty())
     plan = plan::plan_with(layers, batch, optimizer, device, DataType::f32, team);
   return plan;

@@ -263,8 +263,7 @@ Offer<Problem> planes_then_depth(Problem const& problem, Device const& device, P
     auto const plan = make_plan(*pass, device, own);
     scratch = std::max(scratch, plan.workspace_bytes);
     offer.text += (offer.text.empty() ? "" : ", then ") + plan.kernel;
-    for (Considered const& entry : plan.considered)
-      if (entry.kernel == plan.kernel) offer.predicted_seconds += entry.predicted_seconds;
+    offer.predicted_seconds += plan.chosen().predicted_seconds;
   };
   Copies const copies = copies_of(problem, passes);
   count(copies.x_in), count(copies.y_in);

@@ -50,10 +50,7 @@ class Bound {
       : problem_(plan.problem), recipe_(std::get<FftRecipe>(plan.recipe.own)), arguments_(arguments) {}
 
   Tensor of_result() {
-    TensorDescription const& result = problem_.direction == ConvolutionDirection::forward  ? problem_.y
-                                      : problem_.direction == ConvolutionDirection::filter ? problem_.w
-                                                                                           : problem_.x;
-    bound_ = Tensor(DataType::f64, result.layout.shape);
+    bound_ = Tensor(DataType::f64, problem_.result().layout.shape);
     for (FftForm const& form : fft_forms(problem_)) of_form(form);
     return std::move(bound_);
   }

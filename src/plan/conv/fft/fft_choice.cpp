@@ -274,14 +274,12 @@ class FftSearch {
   // `product` is the plan of the matrix product; null for pointwise products of planes.
   void complete(Offer<Problem>& offer, Plan<GemmProblem> const* product) const {
     FftRecipe const& recipe = std::get<FftRecipe>(offer.recipe.own);
-    double product_seconds = product == nullptr ? 0 : product->recipe.predicted_seconds;
+    double product_seconds = 0;
     std::string text = "products of planes";
-    if (product != nullptr)
-      for (Considered const& entry : product->considered)
-        if (entry.kernel == product->kernel) {
-          product_seconds = entry.predicted_seconds;
-          text = fmt::format("{} of {}: {}", product->kernel, name_of(recipe.factor), entry.recipe);
-        }
+    if (product != nullptr) {
+      product_seconds = product->chosen().predicted_seconds;
+      text = fmt::format("{} of {}: {}", product->kernel, name_of(recipe.factor), product->chosen().recipe);
+    }
     double const transforms = transform_seconds(recipe);
     Planes const planes = planes_of(recipe);
     Index const slices = slices_of(recipe),

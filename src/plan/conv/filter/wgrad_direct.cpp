@@ -18,8 +18,6 @@ using Problem = ConvolutionProblem;
 
 constexpr Index sum_lanes = 32;  // WgradDirectTraits
 
-// Saturates: values beyond any shared memory size remain too large.
-
 Index halo(WindowAxis const& axis, Index outputs) {
   return (outputs - 1) * axis.output_step + Index{axis.taps - 1} * axis.tap_step + 1;
 }

@@ -119,7 +119,7 @@ std::string violation(Problem const& p, Device const& device, PlanOptions const&
   if (copies.empty()) return "the channels of its operands are already contiguous";
   if (features_of(device.gpu).wgmma && options.batch_invariant)
     return "with wgmma, batch-invariant plans read the operands as they are";
-  if (TensorDescription const& result = p.*result_of(p);
+  if (TensorDescription const& result = p.result();
       features_of(device.gpu).wgmma && is_strided(result) && !fills_runs(result))
     return fmt::format("{} channels of the result do not fill units of {} bytes", result.extent(1),
                        run_bytes);
@@ -225,12 +225,10 @@ Offer<Problem> channels_last(Problem const& problem, Device const& device, PlanO
     offer.workspace_bytes = bytes_of(copies) + padded_bytes(own);
     offer.text = fmt::format("{} copied with channels last, {} bytes in {:.1f} us", names, bytes_of(copies),
                              seconds * 1e6);
-    for (Considered const& entry : convolution.considered)
-      if (entry.kernel == convolution.kernel) {
-        offer.predicted_seconds = seconds + entry.predicted_seconds;
-        offer.expected_error = entry.expected_error;
-        offer.text += fmt::format(", then {}: {}", convolution.kernel, entry.recipe);
-      }
+    Considered const& chosen = convolution.chosen();
+    offer.predicted_seconds = seconds + chosen.predicted_seconds;
+    offer.expected_error = chosen.expected_error;
+    offer.text += fmt::format(", then {}: {}", convolution.kernel, chosen.recipe);
   });
   return offer;
 }

@@ -270,7 +270,7 @@ PlaneDivision division_of(Problem const& problem, bool batch_invariant) {
     return division;
   }
   bool const data = problem.direction == ConvolutionDirection::data;
-  TensorDescription const& result = data ? problem.x : problem.y;
+  TensorDescription const& result = problem.result();
   DataType const sum = accumulator_type(data ? problem.y.type : problem.x.type, problem.w.type);
   if (result.layout.size() == 0) return division;
   bool const plain = problem.epilogue.expression == epilogue::Expression();

@@ -113,12 +113,6 @@ class DepthTaps final : public Kernel<Problem> {
   Whole<Prepared> whole_;
 };
 
-double seconds_of(std::vector<Considered> const& considered, std::string const& kernel) {
-  for (Considered const& entry : considered)
-    if (entry.kernel == kernel) return entry.predicted_seconds;
-  return 0;
-}
-
 double products_of(PlanePart const& part) {
   Problem const& p = part.problem;
   return static_cast<double>(p.y.layout.size()) * static_cast<double>(p.w.layout.size());
@@ -160,7 +154,7 @@ Offer<Problem> depth_taps(Problem const& problem, Device const& device, PlanOpti
   auto const count = [&](auto const& plan, Index times) {
     scratch = std::max(scratch, plan.workspace_bytes);
     launches += static_cast<double>(times);
-    offer.predicted_seconds += static_cast<double>(times) * seconds_of(plan.considered, plan.kernel);
+    offer.predicted_seconds += static_cast<double>(times) * plan.chosen().predicted_seconds;
   };
   for (std::size_t i = 0; i < whole.parts.size(); ++i) count(whole.parts[i], division.parts[i].batches);
   for (auto const& plan : whole.taps) count(plan, 1);
@@ -173,10 +167,7 @@ Offer<Problem> depth_taps(Problem const& problem, Device const& device, PlanOpti
   if (whole.parts.empty()) return offer;
   Plan<Problem> const& largest = whole.parts[largest_of(division.parts)];
   offer.text += fmt::format(", of planes by {}", largest.kernel);
-  for (Considered const& entry : largest.considered)
-    if (entry.kernel == largest.kernel) {
-      if (!entry.recipe.empty()) offer.text += ": " + entry.recipe;
-    }
+  if (std::string const& recipe = largest.chosen().recipe; !recipe.empty()) offer.text += ": " + recipe;
   return offer;
 }
 

@@ -91,12 +91,10 @@ Offer<Problem> group_slices(Problem const& problem, Device const& device, PlanOp
   offer.refusal = refusal_of_inner(options.max_workspace, [&] {
     auto const group = make_plan(one, device, options_within(options.max_workspace, options.max_error));
     offer.workspace_bytes = padded_bytes(group.workspace_bytes);
-    for (Considered const& entry : group.considered)
-      if (entry.kernel == group.kernel) {
-        offer.predicted_seconds = static_cast<double>(problem.groups) * entry.predicted_seconds;
-        offer.expected_error = entry.expected_error;
-        offer.text = fmt::format("{} groups, each by {}: {}", problem.groups, group.kernel, entry.recipe);
-      }
+    Considered const& chosen = group.chosen();
+    offer.predicted_seconds = static_cast<double>(problem.groups) * chosen.predicted_seconds;
+    offer.expected_error = chosen.expected_error;
+    offer.text = fmt::format("{} groups, each by {}: {}", problem.groups, group.kernel, chosen.recipe);
   });
   offer.recipe.algorithm = ConvolutionAlgorithm::group_slices;
   offer.recipe.own = SlicesRecipe{0, options.max_error};

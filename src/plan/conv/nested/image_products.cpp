@@ -46,21 +46,14 @@ void fill(Offer<Problem>& offer, Plan<GemmProblem> const& products, Plan<ReduceP
   TensorDescription const& d = products.problem.d;
   offer.workspace_bytes =
       offset_of(products.workspace_bytes, sum.workspace_bytes) + bytes_of(products.problem);
-  for (Considered const& entry : products.considered)
-    if (entry.kernel == products.kernel) {
-      offer.predicted_seconds = entry.predicted_seconds;
-      // The sum of all images' errors has the relative error of one image; the error of the sum itself is
-      // independent. Not std::hypot, which would need glibc 2.35.
-      double const of_one = entry.expected_error, of_sum = sums_error(d.type, d.extent(0));
-      offer.expected_error = std::sqrt(of_one * of_one + of_sum * of_sum);
-      offer.text =
-          fmt::format("{} products of {} by {}: {}", d.extent(0), d.extent(1), d.extent(2), entry.recipe);
-    }
-  for (Considered const& entry : sum.considered)
-    if (entry.kernel == sum.kernel) {
-      offer.predicted_seconds += entry.predicted_seconds;
-      offer.text += ", then their sum: " + entry.recipe;
-    }
+  Considered const &product = products.chosen(), &then = sum.chosen();
+  offer.predicted_seconds = product.predicted_seconds + then.predicted_seconds;
+  // The sum of all images' errors has the relative error of one image; the error of the sum itself is
+  // independent. Not std::hypot, which would need glibc 2.35.
+  double const of_one = product.expected_error, of_sum = sums_error(d.type, d.extent(0));
+  offer.expected_error = std::sqrt(of_one * of_one + of_sum * of_sum);
+  offer.text = fmt::format("{} products of {} by {}: {}, then their sum: {}", d.extent(0), d.extent(1),
+                           d.extent(2), product.recipe, then.recipe);
 }
 
 class ImageProducts final : public Kernel<Problem> {

@@ -168,13 +168,11 @@ Offer<Problem> slices_of_images(Problem const& problem, Device const& device, Pl
   offer.recipe.algorithm = ConvolutionAlgorithm::image_slices;
   offer.recipe.own = SlicesRecipe{images, options.max_error};
   offer.workspace_bytes = padded_bytes(own) + sums;
-  for (Considered const& entry : slice.considered)
-    if (entry.kernel == slice.kernel) {
-      offer.predicted_seconds = static_cast<double>(slices) * entry.predicted_seconds;
-      offer.expected_error = entry.expected_error;
-      offer.text =
-          fmt::format("{} slices of {} images, each by {}: {}", slices, images, slice.kernel, entry.recipe);
-    }
+  Considered const& chosen = slice.chosen();
+  offer.predicted_seconds = static_cast<double>(slices) * chosen.predicted_seconds;
+  offer.expected_error = chosen.expected_error;
+  offer.text =
+      fmt::format("{} slices of {} images, each by {}: {}", slices, images, slice.kernel, chosen.recipe);
   return offer;
 }
 

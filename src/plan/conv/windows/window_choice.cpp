@@ -198,7 +198,8 @@ class WindowSearch {
 
   double seconds_of_launch(GemmRecipe const& recipe, CanonicalGemm const& form, Volume const& volume) const {
     GemmPolicy const& p = recipe.policy;
-    // With a single step, no operand takes longer to load for columns that are outside the result.
+    // Columns of tiles that are outside the result take time, too, which the model does not count for a
+    // single step.
     double const product = predict_seconds(recipe, form, device_.gpu, volume) *
                            (volume.steps <= 1 ? 1 + share_outside(p, form) : 1);
     double const results = windows_.along_m ? volume.result_bytes / bytes_along_m : 0;

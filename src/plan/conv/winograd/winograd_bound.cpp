@@ -167,9 +167,6 @@ class Bound {
   }
 
  private:
-  TensorDescription const& result() const {
-    return problem_.direction == ConvolutionDirection::forward ? problem_.y : problem_.x;
-  }
   DataType image_type() const {
     return (problem_.direction == ConvolutionDirection::forward ? problem_.x : problem_.y).type;
   }
@@ -227,7 +224,8 @@ class Bound {
       for (int p = 0; p < tile; ++p)
         for (int q = 0; q < tile; ++q) {
           Index const h = row_.first + (row + p) * row_.step, w = column_.first + (column + q) * column_.step;
-          if (h < 0 || h >= result().extent(2) || w < 0 || w >= result().extent(3)) continue;
+          if (h < 0 || h >= problem_.result().extent(2) || w < 0 || w >= problem_.result().extent(3))
+            continue;
           double square = 0, sum = 0;
           for (int i = 0; i < size; ++i)
             for (int j = 0; j < size; ++j) {

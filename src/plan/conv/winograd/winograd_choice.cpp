@@ -175,21 +175,17 @@ class Tile {
     int const parts = winograd_parts(form_, own);
     recipe_.launches = static_cast<int>(parts + (2 + parts) * slices);
     double const transforms = transform_seconds(slices);
-    double product_seconds = product.recipe.predicted_seconds;
-    for (Considered const& entry : product.considered)
-      if (entry.kernel == product.kernel) {
-        product_seconds = entry.predicted_seconds;
-        offer.text = fmt::format(", {} of {}: {}", product.kernel, name_of(own.type), entry.recipe);
-      }
-    offer.predicted_seconds = transforms + static_cast<double>(slices) * product_seconds;
+    Considered const& chosen = product.chosen();
+    offer.predicted_seconds = transforms + static_cast<double>(slices) * chosen.predicted_seconds;
     offer.expected_error = error();
     offer.recipe = recipe_;
     offer.text = fmt::format(
         "tiles of {0}x{0}, {5}a NaN spreads to its whole tile, expected error {1:.2g}, transforms {2:.3g} us, "
-        "{3} launches{4}",
-        own.tile, offer.expected_error, transforms * 1e6, recipe_.launches, offer.text,
+        "{3} launches, {4} of {6}: {7}",
+        own.tile, offer.expected_error, transforms * 1e6, recipe_.launches, product.kernel,
         (own.taps == 3 ? "" : fmt::format("{0}x{0} taps, ", own.taps)) +
-            (parts == 1 ? "" : fmt::format("filters in {} parts, ", parts)));
+            (parts == 1 ? "" : fmt::format("filters in {} parts, ", parts)),
+        name_of(own.type), chosen.recipe);
   }
 
   double transform_seconds(Index slices) const {

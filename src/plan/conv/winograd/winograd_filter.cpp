@@ -167,14 +167,11 @@ Offer<Problem> offer_of(Problem const& problem, Device const& device, PlanOption
   double const transforms = transform_seconds(problem, slice, own, device.gpu);
   offer.predicted_seconds = transforms + static_cast<double>(parts) * product.recipe.predicted_seconds;
   offer.expected_error = winograd_filter_error(tile, images * slice.tiles_of_image());
-  std::string of_slice;
-  for (Considered const& entry : product.considered)
-    if (entry.kernel == product.kernel) of_slice = entry.recipe;
   offer.recipe = recipe;
   offer.text = fmt::format(
       "tiles of {0}x{0}, a NaN spreads to all taps, expected error {1:.2g}, transforms {2:.3g} us, {3} launches, "
       "{4}: {5}",
-      tile, offer.expected_error, transforms * 1e6, recipe.launches, product.kernel, of_slice);
+      tile, offer.expected_error, transforms * 1e6, recipe.launches, product.kernel, product.chosen().recipe);
   return offer;
 }
 

@@ -29,9 +29,6 @@ using plan::WinogradAxis;
 TensorDescription const& source_of(Problem const& p) {
   return p.direction == ConvolutionDirection::data ? p.y : p.x;
 }
-TensorDescription const& result_of(Problem const& p) {
-  return p.direction == ConvolutionDirection::data ? p.x : p.y;
-}
 
 // Tiles that are multiplied at a time: rows of tiles of one image, or all tiles of some images.
 struct Block {
@@ -46,8 +43,8 @@ class WinogradKernel final : public HostKernel<Problem> {
         rows_(problem, 0),
         columns_(problem, 1),
         depth_(source_of(problem).extent(1)),
-        channels_(result_of(problem).extent(1)),
-        plain_(is_plain(problem.epilogue) && result_of(problem).layout.stride[1] == 1) {
+        channels_(problem.result().extent(1)),
+        plain_(is_plain(problem.epilogue) && problem.result().layout.stride[1] == 1) {
     bool const data = problem.direction == ConvolutionDirection::data;
     depth_stride_ = problem.w.layout.stride[data ? 0 : 1];
     channel_stride_ = problem.w.layout.stride[data ? 1 : 0];
@@ -55,8 +52,8 @@ class WinogradKernel final : public HostKernel<Problem> {
     place_matrices();
     divide();
     if (plain_) return;
-    epilogue_.emplace(problem.epilogue, epilogue::convolution_indices, TensorDescription(),
-                      result_of(problem), false);
+    epilogue_.emplace(problem.epilogue, epilogue::convolution_indices, TensorDescription(), problem.result(),
+                      false);
     for (Block const& block : blocks_) {
       TensorDescription const sums = sums_of(block);
       epilogue_->add(sums);
@@ -144,7 +141,7 @@ class WinogradKernel final : public HostKernel<Problem> {
   // Divides the tiles into nearly equal blocks that about fit into the caches, equally many per thread.
   void divide() {
     constexpr Index most_floats = Index{1} << 22, fewest = 32, most = 256;
-    Index const images = result_of(problem_).extent(0), of_image = rows_.tiles * columns_.tiles;
+    Index const images = problem_.result().extent(0), of_image = rows_.tiles * columns_.tiles;
     Index const wanted =
         std::clamp(most_floats / (winograd_positions * depth_ + product_columns_), fewest, most);
     auto const parts_of = [](Index count, Index size) { return (count + size - 1) / size; };
@@ -182,7 +179,7 @@ class WinogradKernel final : public HostKernel<Problem> {
   TensorDescription sums_of(Block const& block) const {
     auto const [first, last] = result_rows(block);
     return describe(DataType::f32, image_layout(TensorFormat::nhwc, block.images, channels_, last - first,
-                                                result_of(problem_).extent(3)));
+                                                problem_.result().extent(3)));
   }
 
   // A line itself, or a copy without the steps between its elements.
@@ -234,7 +231,7 @@ class WinogradKernel final : public HostKernel<Problem> {
     void* const result = data ? arguments.dx : arguments.y;
     Shape const first{block.image, 0, result_rows(block).first, 0};
     if (plain_) {
-      Layout const& layout = result_of(problem_).layout;
+      Layout const& layout = problem_.result().layout;
       return store(block, static_cast<float*>(result) + layout.offset_of(first.extent), layout, memory);
     }
     Layout const sums = sums_of(block).layout;
@@ -342,7 +339,7 @@ std::string violates_winograd(Problem const& p, Device const& device) {
       return fmt::format("{} taps; at most {} are supported", p.w.extent(2 + i), most);
   }
   Index const phases = data ? p.stride[0] * p.stride[1] : 1;
-  for (Index columns : {source_of(p).extent(1), phases * result_of(p).extent(1)})
+  for (Index columns : {source_of(p).extent(1), phases * p.result().extent(1)})
     if (columns > largest_blas_index)
       return fmt::format("a matrix has {} columns; OpenBLAS's indices are below 2^31", columns);
   return {};
@@ -361,8 +358,7 @@ std::string advises_against_winograd(Problem const& p, Device const& device) {
     if (axis->taps_of(axis->stride - 1) < 2)
       return fmt::format("{} taps for a stride of {}; it pays off with at least 2 for each phase", axis->taps,
                          axis->stride);
-  Index const channels = result_of(p).extent(1) * rows.stride * columns.stride,
-              depth = source_of(p).extent(1);
+  Index const channels = p.result().extent(1) * rows.stride * columns.stride, depth = source_of(p).extent(1);
   if (depth < fewest_channels || channels < fewest_channels)
     return fmt::format("{} input and {} output channels, of all phases; it pays off with at least {}", depth,
                        channels, fewest_channels);
