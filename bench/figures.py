@@ -86,7 +86,7 @@ def start_up(a, results):
 
 
 def make_picture(path):
-    """A white square on black, 28x28, as a BMP."""
+    """Writes a white square on black, 28x28, as a BMP."""
     rows = b"".join((b"\xff\xff\xff" if 8 <= x < 20 and 8 <= y < 20 else b"\0\0\0") for y in range(28) for x in range(28))
     header = b"BM" + (54 + len(rows)).to_bytes(4, "little") + bytes(4) + (54).to_bytes(4, "little")
     fields = [(40, 4), (28, 4), (28, 4), (1, 2), (24, 2), (0, 4), (len(rows), 4), (0, 4), (0, 4), (0, 4), (0, 4)]
@@ -119,7 +119,7 @@ def dcgan(a, results):
 
 
 def clone_to_accuracy(a, results):
-    """Time from git clone to the accuracy by `make run`, with all packages already installed."""
+    """Measures the time from `git clone` until `make run` reports the accuracy, with all packages already installed."""
     import time
     with tempfile.TemporaryDirectory() as folder:
         start = time.perf_counter()

@@ -15,7 +15,7 @@ FUSED = [("f32", 1024, "gelu(acc + bias[n]) + residual[m, n]"), ("f32", 2048, "g
 
 
 def fused_epilogues(a, results):
-    """Ratio of the time with an epilogue to that of the plain product, measured by two of our processes alternately."""
+    """Reports the time with an epilogue relative to that of the plain product; two of our processes measure alternately."""
     for data_type, size, epilogue in FUSED:
         def seconds(text, data_type=data_type, size=size):
             return json_lines([a.cosmati, "bench", "gemm", "--backend", "cpu", "--size", f"{size}x{size}x{size}", "--type", data_type,
@@ -58,7 +58,7 @@ def compile_times(a, results):
 
 
 def compiled_after_warm(a, cache, count=1000):
-    """Returns the kernels of `count` random numbers of tokens and layers of the model that are not in the folder."""
+    """Returns how many kernels the folder lacks for `count` random pairs of a layer of the model and a number of tokens."""
     with open(os.path.join(ROOT, "bench", "models", "llama-8b.txt"), encoding="utf-8") as file:
         layers = [shlex.split(line, comments=True) for line in file if line.startswith("--size")]
     draw = random.Random(1)
@@ -72,7 +72,7 @@ def compiled_after_warm(a, cache, count=1000):
 
 
 def planning(a, results):
-    """The time of make_plan for products of several suites."""
+    """Measures the time of make_plan for products of several suites."""
     lines = []
     for name, *options in (("llm", "--layout", "tn"), ("squares",), ("skinny",), ("deep",), ("ragged",), ("batched",), ("layouts",)):
         lines += [line for line in json_lines([a.cosmati, "explain", "gemm", "--suite", name, "--type", "bf16", *options,

@@ -82,7 +82,7 @@ def behind(line):
 
 
 def plain(name):
-    """Returns a name that Markdown shows as it is: two asterisks in a line are emphasis."""
+    """Escapes a name so that Markdown shows it unchanged, since two asterisks in a line mean emphasis."""
     return name.replace("*", "\\*")
 
 

@@ -1,4 +1,4 @@
-# The device headers as strings in the library, so that the run-time compiler needs no file of ours.
+# Embeds the device headers as strings in the library, so that the run-time compiler needs none of our files.
 #
 # Included by the build, it adds the generated source to the library `cosmati`; run as a script
 # (cmake -DEMBED_ROOT=include -DEMBED_HEADERS="a.h|b.h" -DEMBED_OUTPUT=FILE -P embed.cmake) it writes that source.
@@ -7,7 +7,7 @@ if(NOT CMAKE_SCRIPT_MODE_FILE)
     file(GLOB headers CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/include/cosmati/${folder}/*.h)
     list(APPEND embedded_headers ${headers})
   endforeach()
-  # For the host only.
+  # These are for the host only.
   list(FILTER embedded_headers EXCLUDE REGEX "/arch/emulator\\.h$|/launch\\.h$")
   list(TRANSFORM embedded_headers PREPEND ${PROJECT_SOURCE_DIR}/include/ OUTPUT_VARIABLE embedded_files)
   list(JOIN embedded_headers "|" embedded_list)

@@ -1,4 +1,4 @@
-# The measured choices that the library contains, as strings (src/plan/built_in_tuning.h).
+# Embeds the library's measured choices as strings (src/plan/built_in_tuning.h).
 #
 # Included by the build, it adds the generated source to the library `cosmati`; run as a script
 # (cmake -DTEXT_INPUT=FILE -DTEXT_OUTPUT=FILE -P embed_text.cmake) it writes that source.

@@ -1,14 +1,14 @@
-# `cmake --install`: library, its modules beside it, program, headers, suites, documents, examples, and what
-# find_package(cosmati) and pkg-config read. The installed tree may be moved. Included when the targets are there.
+# `cmake --install`: library, its modules beside it, program, headers, suites, documents, examples, and the files that
+# find_package(cosmati) and pkg-config read. The installed tree may be moved. Included after all targets are defined.
 include(CMakePackageConfigHelpers)
 
-# Before 1.0.0 the next minor version is another interface. What is carried by hand has no links.
+# Before 1.0.0 each minor version has its own interface. Portable builds are copied by hand and have no version links.
 if(NOT COSMATI_PORTABLE)
   set_target_properties(cosmati PROPERTIES VERSION ${PROJECT_VERSION}
     SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
 endif()
 
-# For kernels of one's own: the headers without the library.
+# The headers without the library, for users who write their own kernels.
 add_library(cosmati_headers INTERFACE)
 set_target_properties(cosmati_headers PROPERTIES EXPORT_NAME headers)
 target_compile_features(cosmati_headers INTERFACE cxx_std_20)
@@ -23,7 +23,7 @@ if(TARGET cosmati_onednn)
 endif()
 if(COSMATI_EMULATOR OR COSMATI_TESTS)
   install(TARGETS cosmati_emulator LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
-else()  # only if it was asked for; CMake installs no target that is not part of all
+else()  # only if it has been built; CMake cannot install a target that is not part of `all`
   install(PROGRAMS $<TARGET_FILE:cosmati_emulator> DESTINATION ${CMAKE_INSTALL_LIBDIR} OPTIONAL)
 endif()
 if(TARGET cosmati_mpi)
@@ -31,7 +31,7 @@ if(TARGET cosmati_mpi)
 endif()
 install(FILES include/cosmati.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(DIRECTORY include/cosmati DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
-# What generate dcgan draws with where it is told nothing else.
+# The generator that `generate dcgan` uses by default.
 install(FILES share/cosmati/dcgan-fashion.safetensors DESTINATION ${CMAKE_INSTALL_DATADIR}/cosmati OPTIONAL)
 # Lists of problems for --suite; documents and examples, in the folders that their links to each other expect.
 install(DIRECTORY bench/suites bench/models DESTINATION ${CMAKE_INSTALL_DATADIR}/cosmati FILES_MATCHING PATTERN "*.txt")

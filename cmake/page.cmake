@@ -1,4 +1,4 @@
-# Texts as strings in the program: the template of `cosmati plot`, and the script of the peer torch.
+# Embeds texts as strings in the program: the template of `cosmati plot`, and the script of the peer torch.
 #
 # Included by the build, it adds the generated sources to the library `cosmati_cli`; run as a script
 # (cmake -DTEXT_FILE=cli/plot/plot.html -DTEXT_FUNCTION=plot_template -DTEXT_HEADER=cli/plot/page.h -DTEXT_OUTPUT=FILE -P page.cmake)

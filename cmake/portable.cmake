@@ -1,6 +1,6 @@
-# Binaries for another machine that has libstdc++ and a C library of this age or newer, and perhaps nothing else: the
-# libraries that libcosmati links lie beside it, and the module that links oneDNN is left out. (Debian's static ones
-# cannot become part of a shared library.) Included when libraries have been looked for.
+# Builds binaries for other machines, which need only libstdc++ and a C library at least as new as this machine's.
+# The libraries that libcosmati links are copied beside it, and the module that links oneDNN is left out. (Debian's
+# static libraries cannot be linked into a shared library.) Included after the libraries have been found.
 option(COSMATI_PORTABLE "Bring along what other machines may lack; carry bin/ and lib/ together" OFF)
 if(COSMATI_PORTABLE)
   set(DNNL_LIBRARY "")

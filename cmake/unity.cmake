@@ -1,10 +1,10 @@
-# Several files of a folder in one compilation: most of the time of each goes into what they all include. Names in unnamed
-# namespaces must then differ within a folder.
+# Compiles several files of a folder as one, because most of the compile time of each goes into the headers they share.
+# Names in unnamed namespaces must therefore be unique within a folder.
 option(COSMATI_UNITY "Compile several files of a folder together" ON)
 set(cosmati_unity_files 8)
 
-# cosmati_unity(TARGET [EXCEPT REGEX]): compiles up to cosmati_unity_files neighbors of each folder together, except files
-# that match. Files with compile options of their own stay alone.
+# cosmati_unity(TARGET [EXCEPT REGEX]): compiles up to cosmati_unity_files files of each folder together, except those
+# that match REGEX. Files with their own compile options are compiled separately.
 function(cosmati_unity target)
   cmake_parse_arguments(PARSE_ARGV 1 unity "" "EXCEPT" "")
   if(NOT COSMATI_UNITY)
@@ -32,7 +32,7 @@ function(cosmati_unity target)
       math(EXPR i "${i} + 1")
     endforeach()
   endforeach()
-  # g++ takes every file but the compiler's argument for a header, whose unnamed namespaces it distrusts.
+  # g++ treats every file but its argument as a header, and warns about unnamed namespaces in headers.
   target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
   set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
 endfunction()

@@ -122,7 +122,7 @@ Shape rows_of(RowNormProblem const& problem) {
   return shape;
 }
 
-// y = (x - mean) * inverse * weight + bias; the mean of rms is 0
+// y = (x - mean) * inverse * weight + bias; for RMS normalization the mean is 0
 void normalize_rows(RowNormProblem const& problem, RowNormProblem::Arguments const& arguments) {
   Input const x(problem.x, arguments.x), weight(problem.weight, arguments.weight),
       bias(problem.bias, arguments.bias);
@@ -146,8 +146,8 @@ void normalize_rows(RowNormProblem const& problem, RowNormProblem::Arguments con
   });
 }
 
-// With u = (x - mean) * inverse and g = dy * weight: dx = inverse * (g - mean of g - u * mean of g*u), rms
-// without the mean of g; dweight = sum of dy * u and dbias = sum of dy over the rows
+// With u = (x - mean) * inverse and g = dy * weight: dx = inverse * (g - mean of g - u * mean of g*u), where
+// RMS normalization omits the mean of g; dweight = sum of dy * u and dbias = sum of dy over the rows
 void normalize_rows_backward(RowNormProblem const& problem, RowNormProblem::Arguments const& arguments) {
   Input const x(problem.x, arguments.x), dy(problem.y, arguments.dy),
       weight(problem.weight, arguments.weight), mean(problem.statistics, arguments.mean),

@@ -1,4 +1,4 @@
-// Reduction over any axes: those along which the result has extent 1.
+// Reduction over any axes, namely those along which the result has extent 1.
 #include <cmath>
 
 #include "reference/elements.h"

@@ -15,7 +15,7 @@
 
 namespace cosmati::reference {
 
-// Specialized in a file of each operation.
+// Each operation specializes this template in its own file.
 template <class Problem>
 void run(Problem const& problem, typename Problem::Arguments const& arguments);
 

@@ -1,4 +1,4 @@
-// What tests do under AddressSanitizer, where planning and emulation take thirty times as long.
+// What tests omit under AddressSanitizer, where planning and emulation take thirty times as long.
 #pragma once
 
 namespace cosmati::test {

@@ -3,8 +3,8 @@
 # leaves the files of the release in build/dist/. Pushes nothing.
 # usage: release.sh VERSION [WHEEL [SDIST]]     `no` leaves out the wheel or the source distribution of the Python package
 #
-# SDIST may also name a Python that has scikit-build-core, which otherwise comes from PyPI. The name of a source distribution is
-# prescribed, so the archive of the sources has another one.
+# SDIST may also name a Python that has scikit-build-core, which otherwise comes from PyPI. The source distribution's file name is
+# prescribed, so the archive of the sources has a different one.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 version=$1 wheel=${2:-yes} sdist=${3:-yes} date=$(date -u -d "@${SOURCE_DATE_EPOCH:-$(date +%s)}" +%F)

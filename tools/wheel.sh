@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# A wheel of the Python package from build/release, with the libraries that it needs, in build/wheel. usage: wheel.sh [BUILD [OUT]]
+# Makes a wheel of the Python package, with the libraries that it needs, from build/release in build/wheel.
+# usage: wheel.sh [BUILD [OUT]]
 #
 # auditwheel copies libdnnl, libpng and others into the wheel under unique names, with two exceptions. libgomp keeps its name,
 # libgomp.so.1, so that a copy that another library has already loaded is used instead: a process must have only one thread

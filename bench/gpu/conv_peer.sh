@@ -1,15 +1,16 @@
 #!/bin/bash
 # Checks that the cuDNN peer of `bench conv` is as fast as what PyTorch users get. Times layers of ResNet-50,
 # VGG-16 and MobileNetV2 with 64 images by our kernels, cuDNN and PyTorch, interleaved on one GPU: f16 and
-# tf32 NHWC, f32 NCHW, three directions. About 120 problems in seven minutes; --all takes every layer. usage:
-# bench/gpu/conv_peer.sh BUILD OUT [--all] [--seconds N] [--only SUITE] [--torch-script FILE] BUILD: a build
-# folder whose bin/cosmati runs here. PYTHON: the Python with torch (python3). --only: vgg16, resnet50 or
-# mobilenet. --torch-script: conv_vs_torch.py RESULTS.jsonl OUT.jsonl, which times PyTorch afterward, alone,
-# on a device that has cooled down; its comparison is printed second and does not affect the exit status.
+# tf32 NHWC, f32 NCHW, three directions. About 120 problems in seven minutes; --all takes every layer.
+# usage: bench/gpu/conv_peer.sh BUILD OUT [--all] [--seconds N] [--only SUITE] [--torch-script FILE]
+# BUILD: a build folder whose bin/cosmati runs here. PYTHON: the Python with torch (python3).
+# --only: vgg16, resnet50 or mobilenet. --torch-script: conv_vs_torch.py RESULTS.jsonl OUT.jsonl, which times
+# PyTorch afterward, alone, on a device that has cooled down; its comparison is printed second and does not
+# affect the exit status.
 # OUT/conv.jsonl: all lines; OUT/plans.jsonl: every plan of cuDNN; OUT/compare.txt: the comparison; with
-# --torch-script OUT/torch.jsonl, OUT/compare_alone.txt. exit status: 1 if the peer is not within 5 % of
-# PyTorch (median over the layers of a suite, type and direction) or a layer is more than 15 % slower; 2 if a
-# part failed.
+# --torch-script also OUT/torch.jsonl and OUT/compare_alone.txt.
+# exit status: 1 if the peer is not within 5 % of PyTorch (median over the layers of a suite, type and
+# direction) or a layer is more than 15 % slower; 2 if a part failed.
 set -u
 build=$(realpath "$1") out=$2
 shift 2
@@ -47,7 +48,7 @@ layers() { # SUITE
 }
 
 # Writes all problems of a suite to one file, ordered by layer, because cuDNN loads each of its kernels once per process;
-# and several files per type and direction for the compiler, which uses all cores.
+# and, for the compiler, which uses all cores, to several files for each type and direction.
 for part in $parts_of_time; do
   suite=${part%:*}
   head=$(grep '^subject\|^about' "$here/../suites/$suite.txt")

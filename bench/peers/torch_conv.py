@@ -2,8 +2,8 @@
 
 usage: torch_conv.py THREADS SECONDS < problems
 A problem is a line with a label of `cosmati bench conv --json`: "forward n1 c64 56x56 k64 3x3 stride 1,1 pad 1,1,1,1 nchw"; the memory
-format is that of the label. Data are f32, in inference mode; asymmetric padding is done by F.pad and counted in the time, as
-PyTorch's users do it. Prints one JSON line per problem: median and minimum of the calls that fit into SECONDS, at least two.
+format is that of the label. Data are f32, in inference mode; asymmetric padding is done by F.pad, as PyTorch's users do it, and
+its time counts. Prints one JSON line per problem: median and minimum of the calls that fit into SECONDS, at least two.
 """
 import json
 import re

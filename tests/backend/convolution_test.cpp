@@ -154,8 +154,8 @@ TEST(Convolution, BytesAreExact) {
       }
 }
 
-// Threads that prepare at the same time, like devices that train together: with oneDNN alone one bf16 kernel
-// of fifty was wrong.
+// Several threads prepare at the same time, like devices that train together. With oneDNN alone, one bf16
+// kernel in fifty was wrong.
 TEST(Convolution, ThreadsThatPrepareAtOnceGetKernelsThatAreRight) {
   constexpr int threads = 3;
   for (Index size = 4; size <= 34; size += 2)

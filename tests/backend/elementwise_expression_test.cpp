@@ -1,4 +1,4 @@
-// Element-wise expressions on the cpu backend: never by the reference, whatever is broadcast.
+// Element-wise expressions on the cpu backend, which never fall back to the reference, whatever is broadcast.
 #include "cosmati/ops/elementwise_expression.h"
 
 #include "cosmati/epilogue/parse.h"

@@ -80,7 +80,7 @@ TEST(HostWinograd, TilesComputeEachOutputFromItsTaps) {
 TEST(HostWinograd, PhasesShareTilesWithoutWaste) {
   EXPECT_EQ(WinogradAxis(generator_layer(1, 64, 64, 4), 0).tiles, 2);
   EXPECT_EQ(WinogradAxis(layer(data, 1, 1, 1, 16, 4, 2, 1), 0).tiles, 4);
-  // Both phases have three taps and cannot be shifted: one starts an output later.
+  // Both phases have three taps and cannot be shifted, and one of them starts one output later.
   EXPECT_EQ(WinogradAxis(layer(data, 1, 1, 1, 16, 6, 2, 1), 0).tiles, 5);
 }
 

@@ -112,7 +112,7 @@ void test_optimizer(cosmati_handle_t handle) {
   RUN(handle, problem, sgd);
   SAME(parameter, wanted, X, 1e-6);
 
-  /* The first step of Adam has the size of the rate, against the gradient. */
+  /* Adam's first step is as large as the learning rate, against the direction of the gradient. */
   for (int i = 0; i < X; ++i) {
     wanted[i] = parameter[i] - (gradient[i] > 0 ? 0.5f : gradient[i] < 0 ? -0.5f : 0);
     velocity[i] = second[i] = 0;

@@ -1,4 +1,4 @@
-/* Checks and numbers. */
+/* Checks, and numbers to fill arrays with. */
 #include "tests/c_api/support.h"
 
 #include <math.h>

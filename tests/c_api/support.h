@@ -9,28 +9,28 @@
 
 extern int failures;
 
-/* Counts and prints a condition that does not hold. */
+/* Checks a condition; a failure is counted and printed. */
 #define CHECK(condition) check_that((condition) != 0, #condition, __FILE__, __LINE__)
 void check_that(int holds, char const* text, char const* file, int line);
 
-/* The call succeeds; otherwise its message is printed. */
+/* Expects the call to succeed; otherwise prints its message. */
 #define OK(call) ok((call), #call, __FILE__, __LINE__)
 int ok(cosmati_status status, char const* text, char const* file, int line);
 
-/* The call fails with this status, and the message contains all fragments, which are separated by '|'. */
+/* Expects the call to fail with this status and a message that contains all fragments, separated by '|'. */
 #define REFUSED(call, status, fragments) refused((call), (status), (fragments), #call, __FILE__, __LINE__)
 void refused(cosmati_status given, cosmati_status wanted, char const* fragments, char const* text,
              char const* file, int line);
 
-/* Both arrays agree within `tolerance`; NaN agrees with nothing. */
+/* Expects both arrays to agree within `tolerance`; NaN agrees with nothing. */
 #define SAME(given, wanted, count, tolerance) \
   same((given), (wanted), (count), (tolerance), __FILE__, __LINE__)
 void same(float const* given, float const* wanted, size_t count, double tolerance, char const* file,
           int line);
 
-/* Integers from -3 to 3, so that sums of products are exact in f32. */
+/* Fills an array with integers from -3 to 3, so that sums of products are exact in f32. */
 void fill(float* data, size_t count, unsigned seed);
-/* Numbers between -2 and 2. */
+/* Fills an array with numbers between -2 and 2. */
 void fill_reals(float* data, size_t count, unsigned seed);
 
 /* Plans, runs with an uninitialized workspace, and destroys problem and plan. */

@@ -47,7 +47,7 @@ def integers():
         refused("add", "--a", a, says=["whole.npy", "s16" if kind == np.int16 else "s64", "--a-type"])
     refused("add", "--a", program.save("large", np.array([1, 300, 301])), "--type", "s8", says=["large.npy", "300 at (1)", "s8"])
     refused("add", "--a", program.save("odd", np.array([2**24, 2**24 + 1])), "--type", "f32", says=["odd.npy", "16777217 at (1)", "f32"])
-    # Operands, c and parameters take the requested type; next to integer products they become s32, the type of the
+    # Operands, c and parameters take the requested type; with integer products they become s32, the type of the
     # sums.
     a, b, bias = np.arange(12).reshape(3, 4), np.arange(20).reshape(4, 5) - 9, np.arange(5) * 1000
     files = ["--a", program.save("a", a), "--b", program.save("b", b), "--operand", "bias=" + program.save("bias", bias),

@@ -3,9 +3,9 @@
 
 usage: check_compile.py COSMATI [--count N] [--seed N] [--architectures sm_90a,sm_80,sm_75] [--subjects gemm,conv,...]
 
-Skipped (exit status 77) where there is no NVRTC. Kernels that keep more than MOST_LOCAL_BYTES a thread in local memory are
-failures, too: that indicates not spilled registers, but an array that was meant for registers. For the architectures of --chosen-for,
-only the kernels that plans choose, in f16, are compiled; one that the installed NVRTC does not know is left out, and counted.
+Skipped (exit status 77) if there is no NVRTC. Kernels that keep more than MOST_LOCAL_BYTES per thread in local memory are failures,
+too: that much indicates not spilled registers, but an array that was meant for registers. For the architectures of --chosen-for,
+only the kernels that plans choose, in f16, are compiled; an architecture that the installed NVRTC does not know is skipped and counted.
 """
 import argparse, json, os, subprocess, sys, tempfile, time
 from program import Program

@@ -51,7 +51,7 @@ def grids_of(name):
 
 
 def check_files(data, base):
-    """Expects the same bits and grids whether interrupted or not."""
+    """Expects the same bits and grids whether or not the training is interrupted."""
     whole, parts = program.file("whole.safetensors"), program.file("parts.safetensors")
     output = program.call(*base, "--steps", 7, "--report", 3, "--save", whole, "--samples", program.file("s.png"),
                           "--generator", program.file("f16.safetensors"), "--json").stdout

@@ -32,8 +32,8 @@ def address_space(kilobytes):
 
 
 def check_memory(program, folder):
-    """Under any limit of the address space, expects the result or a sentence. Statuses below the first limit under which
-    the program starts at all are the dynamic loader's."""
+    """Under any limit of the address space, expects the result or a one-sentence message. Below the lowest limit under
+    which the program starts at all, the exit status is the dynamic loader's."""
     runs = {"gemm": ["run", "gemm", "--a", "a.npy", "--b", "a.npy", "--out", "d.npy"],
             "gemm with c": ["run", "gemm", "--a", "a.npy", "--b", "a.npy", "--c", "a.npy", "--set", "beta=1", "--out", "d.npy"],
             "gemm f64": ["run", "gemm", "--a", "b.npy", "--b", "b.npy", "--out", "d.npy"],
@@ -51,7 +51,7 @@ def check_memory(program, folder):
 
 
 def check_threads(program, folder):
-    """Runs as a user who may start no more processes."""
+    """Runs the program as a user who may not start any more processes."""
     if os.geteuid() == 0:  # root is exempt from process limits; the copy is in a folder that another user may read
         root = folder / "copy"
         shutil.copytree(pathlib.Path(program).parent, root / "bin", ignore=lambda _, names: [n for n in names if n != pathlib.Path(program).name])

@@ -31,7 +31,7 @@ def by_kernel(subject, words, names):
 
 
 def is_right(got, wanted):
-    """Whether both are of one class, and close if finite."""
+    """Returns, element by element, whether both are NaN, the same infinity, or close to each other."""
     near = 0.2 if got.dtype == np.float16 else 1e-4
     got, wanted = got.astype(np.float64), wanted.astype(np.float64)
     return (np.isnan(got) & np.isnan(wanted)) | (got == wanted) | (np.abs(got - wanted) <= near * (1 + np.abs(wanted)))

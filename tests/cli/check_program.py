@@ -407,7 +407,7 @@ def groups():
 
 def other_verbs():
     a = program.save("a", f32(4, 4))
-    # The first call is no measure of the operation: it is reported separately, and later calls if --time requests them.
+    # The first call does not measure the operation, so it is reported separately; --time requests later calls.
     run = ["run", "gemm", "--a", a, "--b", a, "--out", program.file("o.npy")]
     line = json_lines(program.call(*run, "--json"), "verb", "kernel", "setup_seconds", "first_call_seconds", "seconds")[0]
     program.check(line["setup_seconds"] > 0 and line["first_call_seconds"] > 0 and line["seconds"] is None, f"run without --time: {line}")

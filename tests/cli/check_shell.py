@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Completion in bash, zsh and fish offers what the program's --help names, and each option stands in the man pages.
+"""Completion in bash, zsh and fish offers what the program's --help names, and each option appears in the man pages.
 
 usage: check_shell.py PROGRAM     exit status 1 and a line for each difference
 """

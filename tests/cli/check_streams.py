@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""Files that are not regular: '-' as every file's name, pipes and standard streams as inputs and outputs. They work, or one
-sentence and exit status 2 say why not; nothing hangs, and no file named '-' is created.
+"""Files that are not regular: '-' as every file's name, pipes and standard streams as inputs and outputs. Each works, or one
+sentence says why not, with exit status 2; nothing hangs, and no file named '-' is created.
 
 usage: check_streams.py COSMATI
 """

@@ -75,7 +75,7 @@ def softmaxes():
 
 
 def norms():
-    """Rows of several dimensions, with and without parameters, around means of 0 and of 3000, which f32 rounds by 1e-4."""
+    """Normalizes rows of several dimensions, with and without parameters, around means of 0 and of 3000, which f32 rounds by 1e-4."""
     for layer, shape, axis, center, given in itertools.product((True, False), ((7, 33), (3, 4, 5), (2, 2, 700), (5, 4097)), (0, 1, -1), (0, 3000), (True, False)):
         axes = tuple(range(axis % len(shape), len(shape)))
         x, dy = normal(*shape) + np.float32(center), normal(*shape)

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""`cosmati warm`: afterwards no number of tokens needs the compiler, even from a folder that cannot be written.
+"""`cosmati warm`: afterward no number of tokens needs the compiler, even from a folder that cannot be written.
 
 usage: check_warm.py COSMATI     exit status 77 where there is no NVRTC
 """

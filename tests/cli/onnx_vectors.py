@@ -78,7 +78,7 @@ class Program:
         self.options = []
 
     def of_case(self, name):
-        """The same in a separate folder."""
+        """Returns a Program that works in a separate folder."""
         folder = os.path.join(self.folder, name)
         os.makedirs(folder, exist_ok=True)
         return Program(self.program, self.backend, folder)
@@ -198,7 +198,7 @@ def lrn(case, program):
 def softmax(case, program):
     x = case.inputs[0]
     axis = case.get("axis", -1 if case.opset >= 13 else 1)
-    if case.opset < 13:  # in older versions all axes from this one on were one
+    if case.opset < 13:  # older versions treated all axes from this one on as a single axis
         x = x.reshape(int(np.prod(x.shape[:axis])) if axis >= 0 else x.size // x.shape[-1], -1)
         axis = 1
     options = ["--log"] if case.node.op_type == "LogSoftmax" else []

@@ -1,5 +1,5 @@
 // The C interface on a GPU, with the fake driver: a run only enqueues work on the given stream and can be
-// captured; find measures by events.
+// captured; find measures with events.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -59,8 +59,8 @@ class CApiOnGpu : public ::testing::Test {
     cosmati_destroy(handle_);
   }
 
-  // Registers `kernel` under the name of the kernel that would be composed for the problem; false if that one
-  // rejects the problem.
+  // Registers `kernel` under the name of the kernel that would be composed for the problem; returns false if
+  // that kernel rejects the problem.
   static bool stand_in(std::string const& name, fake::Kernel kernel) {
     GemmProblem problem;
     problem.a = describe(DataType::f32, Shape(1, m, k));

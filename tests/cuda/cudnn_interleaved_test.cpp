@@ -64,7 +64,7 @@ void convolve(fake::Launch const& launch) {
   convolve_with<Element>(launch.as<DirectParameters>(), launch.grid_z);
 }
 
-// All `count` phases of a strided data gradient.
+// Computes all phases of a strided data gradient from their parameters.
 template <class Element>
 void convolve_phases(fake::Launch const& launch) {
   auto const& params = launch.as<PhasesParameters<DirectParameters, 1>>();

@@ -1,5 +1,5 @@
-// The functions of NCCL that Cosmati calls, on the memory of the fake driver: ncclAllReduce waits for the
-// other ranks of its communicator, and the last one adds. Communicators of 13 ranks fail.
+// The functions of NCCL that Cosmati calls, on the memory of the fake driver: each rank of
+// ncclAllReduce adds its values and waits for the other ranks. Communicators of 13 ranks fail.
 #include <condition_variable>
 #include <cstring>
 #include <map>

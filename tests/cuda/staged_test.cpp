@@ -1,5 +1,5 @@
-// Host arrays on a GPU, with the fake driver: memory, the copies of the command line's wrapper, and that
-// verify detects the same errors on the device as on the host.
+// Host arrays on a GPU, with the fake driver: memory, the copies made by the command line's wrapper, and
+// whether verify detects the same errors on the device as on the host.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -26,7 +26,7 @@ struct Params {
   unsigned char* workspace;
   Index count;
   Index written;     // number of elements written
-  Index trespasses;  // element written outside of those; 0: none
+  Index trespasses;  // index of an element written beyond those; 0: none
 };
 
 void twice(fake::Launch const& launch) {

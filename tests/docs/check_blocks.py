@@ -7,7 +7,7 @@ usage: check_blocks.py PROGRAM COMPILER LIBRARY_FOLDER [NVCC]     exit status 1 
              options of `cosmati` are looked up in --help; `<!-- blocks: emulator -->`: run where the emulator's kernels are built
   console    each `$ ` line is run, and prints what follows, on stdout or stderr
   c, cpp     a program is compiled, linked and run; what has no main is compiled as the body of a function
-  cuda       compiled by nvcc where there is one, and as C++ for the emulator, where README.md's runs
+  cuda       compiled by nvcc where there is one, and as C++ for the emulator, where README.md's block is also run
   python     run by Debian's python3, or by the Python of COSMATI_PYTHON where that has what the block imports; skipped where neither has
 The options of `cosmati VERB SUBJECT ...` between backquotes are looked up in --help.
 """

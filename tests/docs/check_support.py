@@ -25,9 +25,9 @@ FEATURES = {
     "`mma.sync` of fp8": [(name, "multistage", "multiply=mma") for name in ("e4m3", "e5m2")],
     "`warp_specialized`: TMA and wgmma": [("f16", "warp_specialized", ""), ("tf32", "warp_specialized", ""), ("e4m3", "warp_specialized", "")],
 }
-# Decided when a kernel is compiled, by the architecture: the planner does not ask for them.
+# Decided by the architecture when a kernel is compiled: the planner does not query them.
 OF_THE_COMPILER = {"`mma.sync` of f64, large shapes", "clusters"}
-# Sizes for kernels that are not for large products.
+# Sizes for kernels that are not meant for large products.
 SIZES = {"gemv": "1x512x512", "tiny": "16x16x16x64"}
 failures = []
 
@@ -39,13 +39,13 @@ def explain(gpu, element, kernel="", policy="", *others):
 
 
 def capability_of(gpu):
-    """As the refusal of wgmma says; 9.0 where there is none."""
+    """Returns the capability stated when wgmma is rejected, or 9.0 if it is not rejected."""
     entry, = (one for one in map(json.loads, explain(gpu, "f16").stdout.splitlines()) if one.get("kernel") == "warp_specialized")
     return re.search(r" has (\d+\.\d+)$", entry["reason"])[1] if entry["reason"] else "9.0"
 
 
 def belongs(capability, heading):
-    """Whether a column's heading, such as "8.0, 8.6 to 8.8" or "10.0, 12.x", names the capability."""
+    """Returns whether a column's heading, such as "8.0, 8.6 to 8.8" or "10.0, 12.x", names the capability."""
     number = tuple(map(int, capability.split(".")))
     for part in heading.split(", "):
         first, *last = (tuple(int(word) if word != "x" else 99 for word in one.split(".")) for one in part.split(" to "))
@@ -84,7 +84,7 @@ for feature, *cells in rows:
             accepted = explain(name, *product).returncode == 0
             if accepted != (cells[column] != ""):
                 failures.append(f"{feature} on {name}: '{cells[column]}', but {product} is {'accepted' if accepted else 'refused'}")
-# The files through which docs/convolution.md follows a strided data gradient have the functions that it names there.
+# docs/convolution.md follows a strided data gradient through these files; each must have the functions that are named for it.
 with open(os.path.join(snippets.ROOT, "docs", "convolution.md"), encoding="utf-8") as file:
     path = re.findall(r"^\| `([a-z_/]+\.(?:cpp|h))` \| (.*) \|$", file.read().split("file by file")[1].split("\n\n")[1], re.MULTILINE)
 if not 10 <= len(path) <= 15:

@@ -1,4 +1,4 @@
-"""The code blocks of the documents."""
+"""Finds the code blocks in the documents."""
 import os
 import re
 
@@ -20,7 +20,7 @@ def program(document, language, mark):
 
 
 def marked_blocks(document):
-    """(line, language, mark, text) of each block; the mark is X where `<!-- blocks: X -->` stands above it."""
+    """Yields (line, language, mark, text) for each block; the mark is X where `<!-- blocks: X -->` stands above it."""
     with open(os.path.join(ROOT, document), encoding="utf-8") as file:
         text = file.read()
     for found in re.finditer(r"(?:^<!-- blocks: (\w+) -->\n)?^```([^\n]*)\n(.*?)^```$", text, re.MULTILINE | re.DOTALL):

@@ -1,4 +1,4 @@
-// Warp collectives: lanes meet, the last one computes for all, masks separate groups.
+// Warp collectives: lanes meet, the last one to arrive computes for all, and masks separate groups.
 #include <array>
 #include <vector>
 

@@ -1,4 +1,4 @@
-// cp.async: data arrive only with the wait, group by group.
+// cp.async: data arrives only when it is waited for, group by group.
 #include <array>
 #include <cmath>
 #include <vector>

@@ -14,8 +14,8 @@ namespace cosmati::emulated {
 template <class Element>
 class Matrix {
  public:
-  // Runs lie along `along`; the leading dimension is a multiple of `width` elements, `slack` times width
-  // larger than necessary.
+  // Runs lie along `along`. The leading dimension is a multiple of `width` elements, and `slack * width`
+  // elements larger than necessary.
   Matrix(int outer, int depth, int batch, Along along, int width, int slack, int seed) : batch_stride_(0) {
     int const run = along == Along::k ? depth : outer, runs = along == Along::k ? outer : depth;
     int const leading = ((run + width - 1) / width + slack) * width;
@@ -117,7 +117,7 @@ class Slots {
     schedule.partials = partials_.data() + (64 - reinterpret_cast<std::size_t>(partials_.data()) % 64) % 64;
     schedule.tag = tag;
   }
-  // All raised flags have been consumed.
+  // Whether all raised flags have been consumed.
   bool is_clean() const {
     for (unsigned long long const flag : flags_)
       if (flag == tag) return false;

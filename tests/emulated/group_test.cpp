@@ -1,5 +1,5 @@
-// Problems of different sizes in one launch of the warp_specialized kernel, with tensor maps that a kernel
-// binds to pointers; and the emulator's messages if one of its fences is missing.
+// Problems of different sizes in one launch of the warp_specialized kernel, with tensor maps that another
+// kernel binds to pointers; and the emulator's messages if one of that kernel's fences is missing.
 #include "cosmati/gemm/group.h"
 #include "cosmati/gemm/bind.h"
 #include "tests/emulated/testing.h"

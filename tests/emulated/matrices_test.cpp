@@ -1,4 +1,4 @@
-// stmatrix: ldmatrix reads back what it stored, and where a lane's elements go.
+// stmatrix: ldmatrix reads back what it stored, and each lane's elements go to the specified positions.
 #include <vector>
 
 #include "cosmati/arch/matrix.h"

@@ -1,5 +1,5 @@
-// The primitives' kernels that keep what they have read, in the emulator against the reference: tiles of
-// runs, complete windows, channels and rows that several blocks share.
+// The primitives' kernels that keep what they have read, in the emulator, against the reference: tiles of
+// runs, complete windows, and channels and rows that several blocks share.
 #include <limits>
 
 #include "cosmati/ops/elementwise.h"
@@ -69,7 +69,7 @@ TEST(EmulatedTiles, WindowsOfColumnsAndOfPlanes) {
         }
 }
 
-// Equal values, and values that are all minus infinity: the first one counts, also at the border.
+// Among equal values, even if all are minus infinity, the first one is the maximum, also at the border.
 TEST(EmulatedTiles, TheFirstMaximumCounts) {
   for (TensorFormat format : {TensorFormat::nchw, TensorFormat::nhwc}) {
     PoolingProblem problem = pooling(format, 12, 24, 3);
@@ -117,7 +117,7 @@ TEST(EmulatedTiles, BlocksOfAClusterShareARow) {
       std::string const kept = type == f32 ? "2 runs kept, " : "2 runs kept packed, ";
       EXPECT_TRUE(has(recipe(softmax), "clusters of 2 blocks, " + kept)) << recipe(softmax);
       Trial trial(softmax, 5);
-      for (Index i = 0; i < 3000; ++i)  // some threads and one entire block have no number
+      for (Index i = 0; i < 3000; ++i)  // some threads and one entire block have no finite value
         trial.input("x").set(i, -std::numeric_limits<double>::infinity());
       trial.expect_fast_and_close(emulator(), {.terms = 300, .absolute = 1e-6});
     }

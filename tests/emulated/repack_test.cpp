@@ -1,6 +1,6 @@
 // Operands repacked for TMA: every element size, width and direction, partial tiles, gaps, batches by stride
-// and by pointers; nothing is written outside the pitch. Operands split into bf16 pieces: the pieces of hard
-// numbers, the derived error of their products, and the layout of the segments.
+// and by pointers; nothing is written outside the pitch. Operands split into bf16 pieces: the pieces of
+// difficult numbers, the derived error of their products, and the layout of the segments.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -171,7 +171,7 @@ TEST(FactorPieces, OfNonFiniteNumbersAreOnlyInTheFirst) {
   expect_non_finite_only_in_the_first<4>();
 }
 
-// x * y by the pairs of a mode, without pair `left_out`.
+// x * y as the sum of a mode's pairs of pieces, except pair `left_out`.
 template <int bytes>
 double product(ComputeMode mode, float x, float y, int left_out) {
   FactorPieces<bytes> const a(x), b(y);
@@ -186,7 +186,7 @@ double product_of(ComputeMode mode, float x, float y, int left_out = -1) {
   return mode == ComputeMode::tf32x3 ? product<4>(mode, x, y, left_out) : product<2>(mode, x, y, left_out);
 }
 
-// The largest error of a product relative to the product, without pair `left_out`.
+// The largest relative error of a product that omits pair `left_out`.
 double largest_error(ComputeMode mode, int left_out) {
   std::mt19937 random(2);
   double largest = 0;
@@ -206,7 +206,7 @@ TEST(FactorPieces, ProductsKeepTheStatedErrorAndNoneCanBeLeftOut) {
     for (int pair = 0; pair < products_of(mode); ++pair)
       EXPECT_GT(largest_error(mode, pair), 5 * stated) << name_of(mode) << ' ' << pair;
   }
-  EXPECT_LE(largest_error(ComputeMode::bf16x9, -1), 0x1p-50);  // of the double here
+  EXPECT_LE(largest_error(ComputeMode::bf16x9, -1), 0x1p-50);  // the rounding error of double in this test
   for (int pair = 0; pair < 9; ++pair) EXPECT_GT(largest_error(ComputeMode::bf16x9, pair), 0x1p-35);
 }
 

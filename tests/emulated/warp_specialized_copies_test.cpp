@@ -51,7 +51,7 @@ TEST(CopiedOperands, AlignedToElementsOnly) {
   Elements::expect_product({1, 4, 130});
 }
 
-// Every offset and every length of a run within 16 bytes, at the very ends of the memory.
+// Runs at every offset within 16 bytes and of every length, at the very ends of the memory.
 struct Nothing {};
 template <class Element>
 COSMATI_KERNEL(1, 1)

@@ -83,7 +83,7 @@ TEST(WarpSpecializedKernel, ClustersShareOperands) {
   Bf16::expect_product<WarpgroupTiles{.cluster_n = 8}, Engine>({60, 200, 140}, {.clusters = 2});
 }
 
-// A step is as deep as k, 32 or 64 bytes, or nearly.
+// Steps of 32 or 64 bytes: exactly k, more than k, and several of them.
 template <class Element, Along a, Along b>
 void expect_shallow_steps() {
   using Kernel = Warpgroups<Element, a, Element, b, float>;
@@ -99,8 +99,8 @@ TEST(WarpSpecializedKernel, ShallowSteps) {
   expect_shallow_steps<bf16, outer, outer>();
 }
 
-// With a single step of k, B is loaded once per stage while tiles have the same one: more tiles than stages
-// in a column, tiles whose columns alternate or change once, batches, and clusters that share operands.
+// With a single step of k, each stage loads B only once for consecutive tiles that share it: more tiles than
+// stages in a column, tiles whose columns alternate or change once, batches, clusters that share operands.
 TEST(WarpSpecializedKernel, BStaysInSharedMemory) {
   constexpr WarpgroupTiles three{.stages = 3}, in_turn{.step_bytes = 64, .ping_pong = true},
       pair{.cluster_m = 2, .step_bytes = 32}, row{.cluster_n = 2};
@@ -111,7 +111,7 @@ TEST(WarpSpecializedKernel, BStaysInSharedMemory) {
   Bf16::expect_product<in_turn, Engine>({500, 24, 24});
   Bf16::expect_product<pair, Engine>({700, 24, 16});
   Bf16::expect_product<row, Engine>({400, 104, 56});
-  // Parts of k of one step each, which have different tiles of B.
+  // Parts of k with one step each, so that they have different tiles of B.
   Bf16::expect_product<WarpgroupTiles{.partition = Partition::split_k}, Engine>({600, 24, 100},
                                                                                 {.splits = 2});
   Bf16::expect_product<WarpgroupTiles{.partition = Partition::stream_k}, Engine>({600, 24, 100},
@@ -129,7 +129,7 @@ TEST(WarpSpecializedKernel, PartsOfK) {
 }
 
 TEST(WarpSpecializedKernel, PartsOfKInACluster) {
-  // An uneven number of steps, fewer steps than blocks; split-K within clusters.
+  // An odd number of steps, fewer steps than blocks; split-K within clusters.
   constexpr WarpgroupTiles two{.cluster_k = 2};
   Bf16::expect_product<two, Engine>({70, 24, 330});
   Bf16::expect_product<WarpgroupTiles{.block_n = 64, .warp_n = 64, .cluster_k = 4, .epilogue = staged},

@@ -280,7 +280,7 @@ TEST(Warpgroup, MistakesAreReported) {
               "wait for wgmma, at which 127 of 128 threads have arrived");
 }
 
-// Start addresses and strides of descriptors that no tile of TMA has.
+// Start addresses and strides of descriptors that no tile copied by TMA has.
 struct Descriptor {
   unsigned long long a;
   bool again = false;

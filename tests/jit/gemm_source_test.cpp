@@ -13,7 +13,7 @@ namespace {
 using testing::gpu_device;
 using testing::product;
 
-// The main kernel's, and then those of the passes before it.
+// Returns the source of the main kernel, then those of the passes that run before it.
 template <class Problem>
 std::vector<jit::Source> sources_of(Plan<Problem> const& plan) {
   return cuda::kernel_sources(plan::program_of(plan), plan.device.gpu);
@@ -67,7 +67,7 @@ TEST(GemmSource, CompilesForEveryType) {
     }
   add(sources,
       make_plan(product(DataType::f32, DataType::f32, 64, 64, 8192, "nt"), gpu_device("a100")));  // split-K
-  // The host lays out their shared memory: for complete tiles, and for a cluster's shares of them.
+  // The host lays out these kernels' shared memory: for complete tiles, and for a cluster's shares of them.
   for (char const* policy :
        {"medium", "large,partition=stream_k", "deep_pair", "deep_four", "deep_eight", "192x16", "192x96",
         "64x16", "64x96_pair", "64x160_pair", "deep,partition=split_k_parallel"})

@@ -122,7 +122,7 @@ TEST(PrimitiveSource, BatchNormInTwoTypesAndThreePasses) {
   expect_machine_code(norm, 3);
 }
 
-// In as many passes as without an activation.
+// An activation does not increase the number of passes.
 TEST(PrimitiveSource, BatchNormWithActivation) {
   for (TensorFormat const format : {TensorFormat::nchw, TensorFormat::nhwc})
     for (DataType const type : {f32, bf16})

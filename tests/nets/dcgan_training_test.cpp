@@ -207,9 +207,9 @@ TEST(DcganTraining, BackendsAgree) {
   }
 }
 
-// Tensor cores ignore the lower bits of gradients in tf32, on average 2^-11 of a value: a quarter of what
-// rounding to bf16 changes at most. How far networks amplify it depends on their values, so the bound is a
-// quarter of the change by bf16. The reference does not round to tf32.
+// In tf32, tensor cores ignore the lower bits of gradients, on average 2^-11 of a value: a quarter of the
+// largest change by rounding to bf16. How much networks amplify this depends on their values, so the bound is
+// a quarter of the change by bf16. The reference does not round to tf32.
 TEST(DcganTraining, Tf32IsAsExactAsItsBits) {
   Configuration const exact{Backend::reference, DataType::f32};
   auto const bf16 = differences_after_a_step(exact, {Backend::reference, DataType::bf16});
@@ -270,7 +270,7 @@ TEST(DcganTraining, DevicesTogetherLearnWhatOneLearns) {
             std::string::npos);
 }
 
-// The same in the second step, when the biases are no longer 0, so that activations depend on them.
+// The same for the second step, when the biases are no longer 0, so that activations depend on them.
 TEST(DcganTraining, DevicesTogetherActivateAfterTheBias) {
   Pictures const pictures = discs(9, tiny.image_size());
   Settings settings = tiny_settings(2);
@@ -357,8 +357,8 @@ TEST(DcganTraining, DevicesMayHaveStatisticsOfTheirOwn) {
             train(StatisticsOf::device, three, 2, 5).checkpoint);
 }
 
-// The steps of the second block, whose pictures and latent vectors are prepared during the first block,
-// against the same steps without preparation.
+// The steps of the second block, whose pictures and latent vectors are prepared during the first block, are
+// compared with the same steps without such preparation.
 TEST(DcganTraining, ABlockDrawnAheadIsThatOfItsSteps) {
   Folder const folder;
   Pictures const pictures = discs(9, tiny.image_size());

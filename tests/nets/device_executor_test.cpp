@@ -77,7 +77,7 @@ class EachVariantOnADevice : public testing::TestWithParam<Variant> {};
 INSTANTIATE_TEST_SUITE_P(LeNet5, EachVariantOnADevice, testing::ValuesIn(variants),
                          [](auto const& each) { return std::string(name_of(each.param)); });
 
-// Two steps and a remainder, by the code for GPUs with the CPU's kernels.
+// Two steps and a remainder, by the code for GPUs but with the CPU's kernels.
 TEST_P(EachVariantOnADevice, EqualsHostThreads) {
   auto const data = easy_images(37, 1);
   Device const cpu = this_device(Backend::cpu, 2);
@@ -86,7 +86,7 @@ TEST_P(EachVariantOnADevice, EqualsHostThreads) {
                  train(GetParam(), kind, cpu, data, 16, &nets::make_host_executor), kind);
 }
 
-// One step and a remainder with a GPU's kernels: by one kernel, where the variant allows it, or by layers.
+// One step and a remainder with a GPU's kernels: by a single kernel, if the variant allows it, or by layers.
 TEST_P(EachVariantOnADevice, EmulatorEqualsHostThreads) {
   auto const data = easy_images(3, 1);
   Device const emulator = this_device(Backend::emulator, 2), cpu = this_device(Backend::cpu, 2);
@@ -117,7 +117,7 @@ TEST(LeNet5OnADevice, OneKernelGivesTheSameBitsAgain) {
 }
 
 // Convolutions by tensor cores: every parameter changes as in f32, except for the rounding of factors. Blocks
-// with one pass and several, and images that fill a block or do not.
+// have one pass or several, and images may or may not fill a block.
 TEST(LeNet5OnADevice, OneKernelRoundsFactorsOfConvolutionsToTf32) {
   Device const emulator = this_device(Backend::emulator, 2);
   for (Variant const variant : {Variant::modern, Variant::chapter})
@@ -170,8 +170,7 @@ TEST(LeNet5OnADevice, KernelsOfSeveralDevicesTrainTogether) {
     }
 }
 
-// Three steps, so that the two places for gradients are used again, by members with different numbers of
-// blocks.
+// Three steps, so that the two buffers for gradients are reused, by members with different numbers of blocks.
 TEST(LeNet5OnADevice, KernelsOfUnequalMembersTrainForManySteps) {
   auto const data = easy_images(22, 1);
   Device const emulator = this_device(Backend::emulator, 1), cpu = this_device(Backend::cpu, 2);
@@ -226,7 +225,6 @@ TEST_P(EachVariantOnADevice, ThreeTogetherEqualOne) {
                  train(GetParam(), kind, cpu, data, 16, &nets::make_host_executor), kind);
 }
 
-// One backend continues the checkpoint of another; accuracies belong to its parameters.
 // Two epochs: the second one is prepared during the first, or not, or another epoch is prepared instead.
 TEST(LeNet5OnADevice, AnEpochPreparedAheadIsTheSame) {
   auto const data = easy_images(37, 1);
@@ -269,6 +267,7 @@ TEST(LeNet5OnADevice, AnEpochPreparedAheadIsTheSame) {
   }
 }
 
+// One backend continues the checkpoint of another; accuracies belong to its parameters.
 TEST(LeNet5OnADevice, ContinuesACheckpointOfTheCpu) {
   auto const train_set = easy_images(12, 1), test_set = easy_images(4, 2);
   Device const emulator = this_device(Backend::emulator, 2), cpu = this_device(Backend::cpu, 2);

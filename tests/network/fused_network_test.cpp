@@ -50,7 +50,7 @@ constexpr FusedNetwork means() {
   return with_parameters(network);
 }
 
-// More channels than a step of a tensor core has, one more, and fewer; filter gradients in parts and not.
+// As many channels as a step of a tensor core has, one more, and fewer; filter gradients in parts and not.
 constexpr FusedNetwork wide() {
   FusedNetwork network;
   network.layers = 4;
@@ -287,7 +287,7 @@ TEST(FusedNetwork, TensorCoresEqualTheReferenceButForRounding) {
   expect_reference<with_tf32(wide())>(9, 1, 2);
 }
 TEST(FusedNetwork, WideLayersEqualTheReference) { expect_reference<wide()>(3, 2, 2); }
-// The last layer's, or those of both, or Gaussian units.
+// The resident weights are those of the last layer, of the last two layers, or of Gaussian units.
 TEST(FusedNetwork, ResidentWeightsEqualTheReference) {
   constexpr int all = 228 * 1024, without = 4 * layout_of(maxima()).total;
   constexpr FusedNetwork one = with_resident_weights(maxima(), without + 4 * 68),

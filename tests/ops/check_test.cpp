@@ -26,7 +26,7 @@ TEST(SharedPlace, AgainstEveryOffset) {
         for (int d = 0; d < 3; ++d)
           EXPECT_LT(std::max(shared->first[d], shared->second[d]), layout.extent(d));
       }
-  EXPECT_GT(interleaved, 0);  // cases that sorting the strides does not decide
+  EXPECT_GT(interleaved, 0);  // some cases are not decided by sorting the strides
 }
 
 TEST(SharedPlace, AtTheEdges) {
@@ -36,7 +36,7 @@ TEST(SharedPlace, AtTheEdges) {
   EXPECT_TRUE(shared_place({{4}, {0}}));
   // The smallest common multiple of the strides is larger.
   EXPECT_FALSE(shared_place({{1 << 18, 1 << 18}, {(1 << 18) + 1, 1 << 18}}));
-  // The search ends undecided, and the strides alone would allow a shared address: returns rank 0.
+  // The search ends without a decision, and the strides alone would allow a shared address: rank 0.
   auto const undecided = shared_place({{1 << 21, 1 << 21}, {(1 << 21) + 1, 1 << 21}});
   ASSERT_TRUE(undecided);
   EXPECT_EQ(undecided->first.rank, 0);

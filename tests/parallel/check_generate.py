@@ -124,7 +124,7 @@ def check_faults(folder, command, run):
         run(*MPIRUN, *both(output))
         expect_same("text of 4 ranks", output)
 
-    # A rank that is suspended for a while: the others continue as far as its chunk permits.
+    # If a rank is suspended for a while, the others continue as far as its chunk permits.
     slow = f"{folder}/fault-slow"
     process, rank = stopped(both(slow), f"{slow}.txt", True, 0)
     if process:

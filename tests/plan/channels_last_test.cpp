@@ -1,4 +1,4 @@
-// Convolutions by copies with channels last: on the emulator against the reference, and when they are chosen.
+// Convolutions of channels-last copies: on the emulator against the reference, and when they are chosen.
 #include "src/plan/conv/nested/channels_last.h"
 
 #include <gtest/gtest.h>

@@ -17,13 +17,13 @@ inline Device emulated_device() {
   return device;
 }
 
-// A GPU that need not be present: for plans, and the texts of kernels.
+// A GPU that need not be present, for plans and the source texts of kernels.
 inline Device described_h200() {
   Device device = emulated_device();
   device.backend = Backend::cuda;
   return device;
 }
-// The reason why `kernel` does not support the problem there.
+// The reason why `kernel` does not support the problem on that GPU.
 inline std::string refusal_of(ConvolutionProblem const& p, std::string const& kernel) {
   return entry_of(make_plan(p, described_h200(), {}).considered, kernel).refusal;
 }

@@ -105,8 +105,8 @@ TEST(EmulatedConvolution, FiltersOfGradientsAreCopied) {
       auto const p = problem_of(ConvolutionDirection::data, type, result, TensorFormat::nchw, layer);
       expect_right(p, "implicit_gemm", "operands=repacked");
     }
-  // Full steps of channels: filters in 16-byte runs, and lanes along pixels, which are n because those of a
-  // phase are closer to each other than channels.
+  // Full steps of channels: filters are read in 16-byte runs, and lanes lie along pixels, which are n because
+  // those of a phase are closer together than channels.
   Geometry layer = generator_layer(2);
   layer.k = 16;
   for (char const* main_loop : {"double_buffered", "multistage"}) {

@@ -1,4 +1,4 @@
-// Convolutions of volumes on the cpu and the emulator against the reference, and what refuses them.
+// Convolutions of volumes on the cpu and the emulator against the reference, and what rejects them.
 #include "src/plan/conv/nested/depth_taps.h"
 
 #include <gtest/gtest.h>

@@ -157,8 +157,8 @@ TEST(DgradSmallCMma, ThePlannerTakesItForThreeChannelsAndItCompilesWithoutSpills
 
 constexpr auto forward = ConvolutionDirection::forward;
 
-// Rows of taps of one step and of several, tiles that end inside and outside the image, filters that fill no
-// band and several.
+// Rows of taps with one step and with several, tiles that end inside and outside the image, filters that fill
+// less than one band or several bands.
 std::vector<Geometry> first_layers() {
   Geometry vgg, stem, generator, speech, digits, one;
   vgg.c = 3, vgg.k = 16, vgg.h = 13, vgg.w = 21;
@@ -183,7 +183,7 @@ ConvolutionProblem with_forward_epilogue(ConvolutionProblem p) {
   return p;
 }
 
-// Channels that fill a pixel's 32 bytes are copied asynchronously, at a pitch.
+// Channels that fill a pixel's 32 bytes are copied asynchronously, with a pitch.
 TEST(FpropSmallC, EveryGeometryOfFullPixels) {
   for (Geometry geometry : first_layers())
     for (DataType const type : {DataType::f16, DataType::tf32}) {
@@ -214,7 +214,7 @@ TEST(FpropSmallC, EveryLayoutOfTheImageAndTheFilter) {
     }
 }
 
-// The taps of a row end within a step of an mma; what x has beyond them must not reach the sum.
+// The taps of a row end within a step of an mma; elements of x beyond them must not reach the sum.
 TEST(FpropSmallC, AnInfinityReachesOnlyTheOutputsWhoseWindowsHoldIt) {
   Geometry geometry;
   geometry.n = 1, geometry.c = 3, geometry.k = 8, geometry.h = 6, geometry.w = 40, geometry.s = 5;
@@ -286,7 +286,7 @@ TEST(FpropSmallC, ThePlannerTakesItForFirstLayersAndItCompilesWithoutSpills) {
 
 constexpr auto filter = ConvolutionDirection::filter;
 
-// Filters in units of 16 bytes of dy: fewer than a band, and several; one band of rows of taps, and several.
+// Filters in units of 16 bytes of dy: less than one band, and several; rows of taps: one band, and several.
 std::vector<Geometry> first_gradients() {
   std::vector<Geometry> layers = first_layers();
   layers[1].k = 72, layers[4].k = layers[5].k = 8;
@@ -312,7 +312,7 @@ TEST(WgradSmallC, EveryLayoutOfTheImageAndTheResult) {
     }
 }
 
-void expect_bias_gradient(DataType type) {  // in tf32 by a pass of its own, from unrounded numbers
+void expect_bias_gradient(DataType type) {  // in tf32, a separate pass sums unrounded numbers
   auto p = problem_of(filter, type, DataType::f32, TensorFormat::nhwc, first_gradients()[1]);
   p.db = describe(DataType::f32, Shape(p.w.extent(0)));
   PlanOptions options;

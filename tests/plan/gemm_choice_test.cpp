@@ -150,8 +150,8 @@ TEST(GemmChoice, TensorCoresTakeWhatTheyCan) {
   }
 }
 
-// Measured on an H200: 121.9 us by multiply-adds; tensor cores take 0.67 of what was predicted for them
-// before.
+// Measured on an H200: 121.9 us by multiply-adds. Tensor cores take 0.67 of the time that used to be
+// predicted for them.
 TEST(MmaChoice, DoublePrecisionTakesTensorCoresForFewTiles) {
   for (char const* letters : {"nn", "nt", "tn", "tt"})
     for (char const* gpu : {"h200", "h100", "a100"})
@@ -161,7 +161,7 @@ TEST(MmaChoice, DoublePrecisionTakesTensorCoresForFewTiles) {
           << letters << " on " << gpu;
 }
 
-// The tensor cores of a GeForce multiply 16 bits at twice the rate of multiply-adds, tf32 at the same.
+// The tensor cores of a GeForce multiply 16-bit types at twice the rate of multiply-adds, tf32 at the same.
 TEST(GemmChoice, TensorCoresOfEveryCardAreUsed) {
   for (char const* gpu :
        {"rtx3060", "rtx3090", "rtx4090", "rtx5090", "a10", "l4", "l40s", "a100", "h100", "h200", "b200"})
@@ -177,8 +177,8 @@ TEST(GemmChoice, TensorCoresOfEveryCardAreUsed) {
         }
 }
 
-// What was measured on an H100 (docs/decisions/0044): 512 rows take eight warps for 128x128 and no parts of
-// k, large products the largest tile; single elements copied one by one leave tf32 to TMA.
+// As measured on an H100 (docs/decisions/0044): 512 rows use eight warps for 128x128 and no parts of k, and
+// large products use the largest tile; single elements copied one by one leave tf32 to TMA.
 TEST(GemmChoice, TilesOfMmaFollowMeasurements) {
   PlanOptions options;
   options.kernel = "multistage";

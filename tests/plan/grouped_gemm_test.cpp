@@ -178,7 +178,7 @@ TEST(GroupedGemm, CommonWidths) {
   auto const deep = common({{512, 64, 128}, {1, 64, 128}, {7, 64, 128}}, "tn");
   EXPECT_EQ(plan::access_of(deep.a), (OperandAccess{Along::k, 8}));
   EXPECT_EQ(plan::access_of(deep.b), (OperandAccess{Along::k, 8}));
-  // D is column-major, with 1, 7 and 512 rows: its transpose is computed, whose rows have any alignment.
+  // D is column-major with 1, 7 and 512 rows; its transpose is computed, whose rows may have any alignment.
   EXPECT_TRUE(deep.swapped);
   EXPECT_EQ(deep.d.width, 1);
   EXPECT_EQ(common({{512, 64, 128}, {1, 64, 128}, {16, 64, 128}}, "tn").d.width, 8);
@@ -190,7 +190,7 @@ TEST(GroupedGemm, PlansOfAGpu) {
   Device const h200 = gpu_device("h200");
   std::vector<Extents> experts{{4096, 4096, 14336}};
   for (Index i = 0; i < 15; ++i) experts.push_back({1 + 8 * i, 4096, 14336});
-  // N-major rows of D: the experts' rows are those of a row-major D.
+  // D is N-major: the experts' rows are the rows of a row-major D.
   GroupedGemmProblem group = group_of(DataType::bf16, experts, "tn");
   for (GemmProblem& member : group.members)
     member.d = testing::matrix(DataType::bf16, member.m(), member.n(), 't');

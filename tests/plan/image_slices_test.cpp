@@ -64,7 +64,7 @@ TEST(ImageSlices, TheirErrorIsLimited) {
   }
 }
 
-// Ten million images, of which none or a few fit the workspace: found by bisection.
+// Ten million images, none or only a few of which fit into the workspace: found by bisection.
 TEST(ImageSlices, SlicesOfTransformsAreFoundAtOnce) {
   EXPECT_EQ(plan::largest_slice(10, [](Index slice) { return slice <= 4; }), 4);  // 4, 4, 2
   EXPECT_EQ(plan::largest_slice(10, [](Index) { return false; }), 1);
@@ -165,7 +165,7 @@ TEST(ImageSlices, KeepTheLimitOfWorkspace) {
   g.n = 5;
   auto const problem =
       problem_of(ConvolutionDirection::filter, DataType::f32, DataType::f32, TensorFormat::nchw, g);
-  // The sums of 6x4x3x3 values of three slices.
+  // Room for the sums of three slices, each of 6x4x3x3 values.
   expect_same(problem, 2816);
   PlanOptions nothing;
   nothing.max_workspace = 0;

@@ -102,7 +102,8 @@ TEST(OperandPaths, ThreadsTransposeTf32ForThinProducts) {
   EXPECT_TRUE(has(main_text(plan), "TransposedSource<tf32>")) << main_text(plan);
 }
 
-// A tile has at least 64 rows: few rows of d become the columns of a tile, whatever major d then has.
+// A tile has at least 64 rows, so the rows of a d that has few become the columns of a tile, whichever major
+// order d then has.
 TEST(OperandPaths, FewRowsAreExchanged) {
   GemmProblem const one = product(DataType::bf16, DataType::bf16, 1, 22016, 4096, "tn");
   EXPECT_FALSE(plan::canonical(one).swapped);
@@ -121,8 +122,8 @@ TEST(OperandPaths, FewRowsAreExchanged) {
   EXPECT_TRUE(of_rows.recipe.swapped);
   EXPECT_TRUE(has(main_text(of_rows), "TensorDestination<bf16, Along::mn>")) << main_text(of_rows);
 
-  // 96 tiles of 64 of the 6144 columns leave multiprocessors idle; 64 of 96 columns, by two blocks each, do
-  // not.
+  // 96 tiles with 64 of the 6144 columns each leave multiprocessors idle; 64 tiles with 96 columns, by two
+  // blocks each, do not.
   PlanOptions predicted;
   predicted.built_in_tuning = false;
   auto const wide = make_plan(product(DataType::bf16, DataType::bf16, 64, 6144, 4096, "tn"),
@@ -130,7 +131,7 @@ TEST(OperandPaths, FewRowsAreExchanged) {
   EXPECT_FALSE(wide.recipe.swapped);
   EXPECT_EQ(wide.recipe.policy_name, "64x96_pair");
 
-  GemmProblem odd = one;  // TMA does not store rows that end within 16 bytes
+  GemmProblem odd = one;  // TMA does not store rows that end within a unit of 16 bytes
   odd.b = testing::matrix(DataType::bf16, 4096, 22015, 'n');
   odd.d = testing::matrix(DataType::bf16, 1, 22015, 'n');
   EXPECT_TRUE(has(main_text(plan_of(odd)), "StridedDestination<bf16, 1, Along::mn>"))

@@ -101,7 +101,7 @@ TEST(PackedWindows, AStemTakesRowsOfAStrideTogether) {
   ASSERT_FALSE(ways.empty());
   EXPECT_EQ(ways[0].rows, 2);
   EXPECT_EQ(ways[0].place, 8);
-  // 7 rows as four pairs whose distance is that of windows; 7 columns of 8 elements form one step.
+  // The 7 rows are four pairs, as far apart as windows; 7 columns of 8 elements form one step.
   ConvolutionProblem const left = plan::packed_problem(p, ways[0]);
   EXPECT_EQ(left.stride[0], 1);
   EXPECT_EQ(left.dilation[0], 1);
@@ -134,7 +134,7 @@ TEST(PackedWindows, ChannelsThatAreNoUnit) {
   expect_right(problem(forward, TensorFormat::nhwc, odd, DataType::s8), kernel);
 }
 
-// wgmma reads types of one and four bytes along the depth only: the filter is transposed into the workspace.
+// wgmma reads 1-byte and 4-byte types only along the depth, so the filter is transposed into the workspace.
 TEST(PackedWindows, FiltersOfDataGradientsOfEveryType) {
   Geometry plain, strided, odd;
   plain.c = 24, plain.k = 40, plain.h = 9, plain.w = 8, plain = padded(plain, 1);
@@ -146,7 +146,7 @@ TEST(PackedWindows, FiltersOfDataGradientsOfEveryType) {
         expect_right(with_epilogue(problem(data, format, geometry, type)), kernel);
 }
 
-// Adjacent threads pack adjacent elements: c of (k, r, s, c), and s of (k, c, r, s).
+// Adjacent threads pack adjacent elements: along c for (k, r, s, c), and along s for (k, c, r, s).
 TEST(PackedWindows, FiltersArePackedAlongTheirOwnOrder) {
   Geometry geometry;
   geometry.c = 8, geometry.k = 32, geometry.r = 2, geometry.s = 3;

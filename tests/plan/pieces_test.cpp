@@ -168,7 +168,7 @@ TEST(Tf32Products, OnlyOnRequestAndByMmaSync) {
   EXPECT_NE(entry_of(exact, "tf32_products").refusal.find("only on request"), std::string::npos);
   EXPECT_NE(exact.kernel, "tf32_products");
   EXPECT_FALSE(entry_of(make_plan(problem, gpu_device("t4")), "tf32_products").refusal.empty());
-  // 0.45 / 2 units for each of k / 8 truncated sums, and their deviation.
+  // 0.45 / 2 units for each of the k / 8 truncated sums, plus their deviation.
   EXPECT_NEAR(entry_of(a100, "tf32_products").expected_error, 7.7e-6, 0.1e-6);
 }
 

@@ -80,7 +80,7 @@ TEST(PrimitiveProgram, GradientsOfRowNormsAreSummedInThePassOverTheRows) {
   EXPECT_LE(fused.passes[0].bytes, 3.1 * 2 * 65536 * 1024);
   EXPECT_EQ(fused.passes[1].family, PrimitiveFamily::reduce);
   EXPECT_EQ(fused.passes[1].parameters.terms, fused.passes[0].blocks);
-  // The sums of a longer row do not fit in registers, and few rows are not worth them.
+  // The sums of a longer row do not fit in registers, and with few rows they are not worthwhile.
   EXPECT_GT(gradient_of(Shape(65536, 16384)).passes.size(), 2u);
   EXPECT_EQ(gradient_of(Shape(16, 1024)).passes.back().outputs.size(), 1u);
 }
@@ -92,7 +92,7 @@ TEST(PrimitiveProgram, RunsAreAsWideAsEveryTensorAllows) {
   add.a.alignment = 4;
   EXPECT_EQ(width(), 2);
   add.a.alignment = 16;
-  add.b.layout.stride[0] = 65;  // rows of f32 have any alignment
+  add.b.layout.stride[0] = 65;  // f32 rows are aligned only to one element
   EXPECT_EQ(width(), 1);
   add.b.layout.stride[0] = 66;
   EXPECT_EQ(width(), 2);

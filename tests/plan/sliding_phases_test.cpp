@@ -23,7 +23,7 @@ ConvolutionProblem gradient(Geometry const& geometry, TensorFormat format, DataT
 
 std::string recipe_text(Plan<ConvolutionProblem> const& plan) { return plan.chosen().recipe; }
 
-// Strides with `phases` phases; `uneven`: phases with different numbers of taps per column.
+// A strided convolution, its number of phases, and the launches for them.
 struct Strided {
   Geometry geometry;
   int phases, launches = 1;
@@ -33,12 +33,12 @@ std::vector<Strided> strided() {
   Geometry halves, odd, padded, fifths, shared, missing, tiny, many;
   halves.stride[0] = halves.stride[1] = 2, halves.h = 12, halves.w = 10;  // 3x3 taps: 2 or 1 per phase
   halves.pad_begin[0] = halves.pad_begin[1] = halves.pad_end[0] = halves.pad_end[1] = 1;
-  odd = halves, odd.h = 19, odd.w = 21, odd.r = odd.s = 5;  // phases with a row or column less
+  odd = halves, odd.h = 19, odd.w = 21, odd.r = odd.s = 5;  // phases with one row or column fewer
   odd.pad_begin[0] = 0, odd.pad_end[0] = 3;
   padded = halves, padded.h = 13, padded.stride[0] = 3, padded.r = 4;  // rows at which no window ends
   fifths = halves, fifths.stride[0] = 5, fifths.stride[1] = 4, fifths.h = 23, fifths.r = 6;
   shared = halves, shared.dilation[0] = shared.dilation[1] = 2, shared.stride[1] = 4,
-  shared.h = 17;                                                       // half of the phases contain all taps
+  shared.h = 17;                                                       // half of the phases have all the taps
   missing = halves, missing.stride[0] = 4, missing.r = missing.s = 1;  // one tap, which only few phases have
   missing.pad_begin[0] = missing.pad_begin[1] = missing.pad_end[0] = missing.pad_end[1] = 0;
   tiny = halves, tiny.h = 1, tiny.w = 3,

@@ -34,7 +34,7 @@ double deviation(Plan<GemmProblem> const& plan) {
   GemmProblem const& problem = plan.problem;
   GemmProblem exact = problem;
   exact.d.type = DataType::f64;
-  for (TensorDescription* const factor : {&exact.a, &exact.b})  // with the bits that tf32 lacks
+  for (TensorDescription* const factor : {&exact.a, &exact.b})  // including the bits that tf32 lacks
     if (factor->type == DataType::tf32) factor->type = DataType::f32;
   Tensor const a = normal(exact.a, 1), b = normal(exact.b, 2);
   Tensor ours(problem.d), truth(exact.d);

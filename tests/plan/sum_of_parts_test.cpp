@@ -107,8 +107,8 @@ struct Size {
   Index m, n, k;
 };
 
-// Compares the bound by which the planner skips divisions of k and whole policies; returns how many divisions
-// it compared.
+// Checks the lower bound by which the planner skips divisions of k and entire policies against predictions;
+// returns the number of divisions compared.
 int expect_bound(GemmProblem const& problem, Gpu const& gpu) {
   int compared = 0;
   for (plan::OperandPath const& path : plan::operand_paths(problem)) {
@@ -142,7 +142,7 @@ int expect_bound(GemmProblem const& problem, Gpu const& gpu) {
                      predicted = repack + plan::predict_seconds(recipe, form, gpu, volume);
         EXPECT_LE(bound, predicted) << named.name << ", " << splits << " splits, k = " << form.k;
         EXPECT_LE(least, predicted) << named.name << ", " << splits << " splits, k = " << form.k;
-        // Not far below, where every block multiplies for a while.
+        // The bound is not far below the prediction if every block multiplies for a while.
         if (splits <= 8 && 8 * splits * named.policy.cluster_k <= volume.steps) {
           EXPECT_GT(bound, 0.1 * predicted) << named.name << ", " << splits << " splits, k = " << form.k;
         }

@@ -287,7 +287,7 @@ TEST(Tuning, CandidatesAreThePlansOwnAndWhatIsNearIt) {
 GemmProblem measured_problem(TuningLine const& line, DataType type) {
   Index m = 0, n = 0, k = 0, batch = 0;
   EXPECT_EQ(std::sscanf(line.measured.c_str(), "%lldx%lldx%lldx%lld", &m, &n, &k, &batch), 4);
-  // The letter after the type: the index along which an operand is contiguous.
+  // The letter after the type is the index along which an operand is contiguous.
   auto const contiguous = [&line](char const* operand) {
     return line.problems.at(line.problems.find('/', line.problems.find(operand)) + 1);
   };
@@ -308,7 +308,7 @@ TEST(Tuning, PlansGoByEveryBuiltInLineForAProduct) {
     if (!words.starts_with("gemm ")) continue;
     ++lines;
     TuningTable const table = TuningTable::parse(words, "h200.txt");
-    // Lines of bf16 are those of f16, too.
+    // Lines of bf16 apply to f16, too.
     DataType const type = words.starts_with("gemm a=f32")    ? DataType::f32
                           : words.starts_with("gemm a=tf32") ? DataType::tf32
                                                              : DataType::bf16;

@@ -1,4 +1,4 @@
-// Pooling of volumes on the cpu and the emulator against the reference, and what refuses it.
+// Pooling of volumes on the cpu and the emulator against the reference, and what rejects it.
 #include "src/plan/primitive/volume_pooling.h"
 
 #include <gtest/gtest.h>

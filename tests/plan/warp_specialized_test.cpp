@@ -183,8 +183,8 @@ TEST(WarpSpecialized, ShallowStepsHaveTheSharedMemoryThatThePlanExpects) {
   }
 }
 
-// A stage's barrier expects the bytes of its tiles with their padding, which never arrives: tiles of 16
-// columns with steps of 32 bytes did not end on an H200.
+// A stage's barrier expects the bytes of its tiles including their padding, which never arrives: kernels with
+// tiles of 16 columns and steps of 32 bytes hung on an H200.
 TEST(WarpSpecialized, TilesOfAStepAreMultiplesOf1024Bytes) {
   for (auto const& [m, n] : {std::pair<Index, Index>{4096, 16}, {16, 4096}, {100'000, 8}, {64, 1}})
     for (Index const k : {8, 16, 32, 40})

@@ -155,7 +155,7 @@ TEST(WgradTaps, ZerosLeadWhereXExistsBesideTheRow) {
   EXPECT_EQ(same.taps, 1);
   // Without padding, x exists on both sides of the middle tap's rows.
   EXPECT_FALSE(plan::leading_padding(problem(geometry_of(1, 8, 8, 14, 14, 3, 0)), shape).possible);
-  // Full rows have no zeros; neither have those that several chunks share.
+  // Full rows have no zeros; neither do rows that several chunks share.
   EXPECT_EQ(plan::leading_padding(problem(geometry_of(1, 8, 8, 14, 32, 3, 1)), shape).zeros, 0);
   EXPECT_FALSE(plan::leading_padding(problem(geometry_of(1, 8, 8, 14, 28, 3, 1)), shape).possible);
   // There are zeros for 8 columns before a row.

@@ -270,8 +270,8 @@ TEST(WindowProduct, LongFilterGradientsAreSplitEvenly) {
   }
 }
 
-// The pixels of a phase are two apart. TMA stores them if they are whole units of 16 bytes, and if operands
-// of the epilogue have a single stride per index; otherwise threads store them by digits.
+// The pixels of a phase are two apart. TMA stores them if each is a multiple of 16 bytes, and if operands of
+// the epilogue have a single stride per index; otherwise threads store them by digits.
 TEST(WindowProduct, TmaStoresThePixelsOfPhases) {
   auto const destination = [](Index channels, bool with_operand_of_results) {
     Geometry g = windowed_geometries().front();
@@ -296,7 +296,8 @@ TEST(WindowProduct, TmaStoresThePixelsOfPhases) {
   EXPECT_FALSE(destination(64, true));
 }
 
-// 29 channels of 16 bits are no whole units; the result is a matrix, which threads store by its stride.
+// 29 channels of 16 bits are not a multiple of 16 bytes; the result is a matrix, which threads store by its
+// stride.
 TEST(WindowProduct, AResultThatTmaCannotStoreKeepsItsStride) {
   for (Index const filters : {29, 32}) {
     Geometry g = windowed_geometries().front();

@@ -141,7 +141,7 @@ TEST(Winograd, SlicesFitIntoTheWorkspace) {
   }
 }
 
-// The sums of a filter gradient's slices are kept apart, and slices are equal.
+// The sums of a filter gradient's slices are kept separately, and slices have equal sizes.
 TEST(Winograd, SlicesOfAFilterGradientAreAdded) {
   for (TensorFormat const format : formats) {
     auto const p = problem_of(ConvolutionDirection::filter, DataType::f32, DataType::f32, format, ragged());
@@ -223,7 +223,7 @@ TEST(Winograd, TheBoundHoldsForEqualChannels) {
     }
 }
 
-// Five taps a part where that saves products; the matrices of the others are filled from fewer taps.
+// Parts have five taps if that saves products; the matrices of the others are filled from fewer taps.
 TEST(Winograd, PartsOfFiveTapsTakeFewerProducts) {
   auto const recipe_of = [](Index rows, Index columns, char const* policy) {
     Geometry g = ragged();

@@ -1,4 +1,4 @@
-// Convolutions with few groups of many channels, one group after another: when, and with which result.
+// Convolutions with few groups of many channels, one group after another: when this is planned, and results.
 #include "src/plan/conv/nested/group_slices.h"
 
 #include <gtest/gtest.h>
@@ -37,12 +37,12 @@ TEST(GroupSlices, AreTheReferences) {
       g.pad_begin[0] = 1, g.pad_end[1] = 2;
       ConvolutionProblem problem = problem_of(direction, DataType::f16, DataType::f16, format, g);
       expect_right(problem, kernel);
-      problem.x.layout.stride[0] += 64 * 30;  // as when images are left out
+      problem.x.layout.stride[0] += 64 * 30;  // as if images were left out
       expect_right(problem, kernel);
     }
 }
 
-// Operands that depend on the channel move with the group, others stay.
+// Operands that depend on the channel are offset with the group; the others are not.
 TEST(GroupSlices, OperandsOfTheEpilogueMove) {
   Geometry g;
   g.c = 96, g.k = 64, g.groups = 2, g.h = 6, g.w = 5;

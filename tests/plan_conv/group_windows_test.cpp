@@ -53,7 +53,7 @@ TEST(GroupWindows, EveryShapeMatchesTheReference) {
   for (ConvolutionProblem const& p : problems()) expect_right(p, kernel);
 }
 
-// 64 summed channels, and a stride of the rows alone.
+// 64 summed channels, and a stride for the rows only.
 TEST(GroupWindows, AStrideOfRows) {
   auto p = problem(forward, {64, 32, 2}, 2, 15, 8);
   p.stride[0] = 2;
@@ -70,7 +70,7 @@ TEST(GroupWindows, Epilogues) {
   }
 }
 
-// A product reads lines that hold channels of several groups.
+// A product reads lines that contain channels of several groups.
 TEST(GroupWindows, InfinitiesDoNotSpreadToOtherGroups) {
   auto const p = problem(forward, {16, 16, 4}, 2, 9, 21);
   Tensor x = filled(p.x, 1);

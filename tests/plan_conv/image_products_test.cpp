@@ -1,4 +1,4 @@
-// Filter gradients of 1x1 convolutions in NCHW as one product for each image: when, and with which result.
+// Filter gradients of 1x1 convolutions in NCHW by one product per image: when this is planned, and results.
 #include "src/plan/conv/nested/image_products.h"
 
 #include <gtest/gtest.h>
@@ -67,7 +67,7 @@ TEST(ImageProducts, WithTheBiasGradientInEveryType) {
   }
 }
 
-// Many images of few pixels: the stated error includes that of their sum.
+// With many images of few pixels, the stated error includes that of the sum over the images.
 TEST(ImageProducts, StateTheErrorOfTheSum) {
   Geometry g;
   g.n = 1024, g.c = 8, g.k = 8, g.h = g.w = 2;
@@ -90,7 +90,7 @@ TEST(ImageProducts, StateTheErrorOfTheSum) {
   }
 }
 
-// Sums of 4096 images of 2048x2048: 69 GB, of 141.
+// The sums of 4096 images, 2048x2048 each, would take 69 of 141 GB.
 TEST(ImageProducts, KeepToAQuarterOfTheMemory) {
   Geometry g;
   g.n = 4096, g.c = g.k = 2048, g.h = g.w = 14;

@@ -19,7 +19,7 @@ namespace {
 
 constexpr char const* kernel = "dgrad_phases";
 
-// 5x5 filters, the pixels of dx even.
+// 5x5 filters; dx has an even number of rows and columns.
 Geometry transposed_layer(Index images, Index channels, Index extent, Index filters) {
   Geometry g;
   g.n = images, g.c = channels, g.k = filters, g.h = g.w = extent, g.r = g.s = 5;
@@ -38,7 +38,7 @@ ConvolutionProblem with_epilogue(ConvolutionProblem p) {
 }
 
 // Windows where rows and columns share all taps (2x2), one of two (3x3), and more (5x5, 7x7), with the larger
-// phase first and second; channels and cells in whole tiles and not.
+// phase first and second; channels and cells in full and partial tiles.
 std::vector<Geometry> geometries_of_phases() {
   std::vector<Geometry> list;
   for (Index const taps : {2, 3, 5, 7})
@@ -83,7 +83,7 @@ TEST(MergedPhases, FiltersOfEitherOrder) {
   }
 }
 
-// An infinity in dy reaches the pixels in its windows only: no phase multiplies a tap that it does not have.
+// An infinity in dy reaches only the pixels in its windows: no phase multiplies a tap that it does not have.
 TEST(MergedPhases, InfinitiesStayInTheirWindows) {
   ConvolutionProblem const p = gradient(transposed_layer(1, 16, 8, 16));
   auto const result = [&](Device const& device, char const* of) {
@@ -139,8 +139,8 @@ TEST(MergedPhases, RefusalsHoldTheReason) {
   }
 }
 
-// Measured on an H200, 256 images: 50 us instead of 64 in bf16 (docs/decisions/0019); with 3x3 taps, of which
-// phases share fewer, 38 instead of 35 us.
+// Measured on an H200 with 256 images: 50 us instead of 64 in bf16 (docs/decisions/0019); with 3x3 taps, of
+// which the phases share fewer, 38 us instead of 35.
 TEST(MergedPhases, ChosenWherePhasesShareMostWindows) {
   EXPECT_EQ(
       make_plan(gradient(transposed_layer(256, 64, 32, 128), DataType::bf16), described_h200(), {}).kernel,

@@ -155,7 +155,7 @@ class Modules(unittest.TestCase):
 
 @unittest.skipUnless("cuda" in DEVICES, "CUDA graphs are captured on a GPU, and there is none here")
 class Graphs(unittest.TestCase):
-    """CUDA graphs: what is captured is computed again from what its inputs contain."""
+    """CUDA graphs: a replay computes what was captured, from the current contents of its inputs."""
 
     def check(self, function, *inputs, warm=3):
         stream, graph = torch.cuda.Stream(), torch.cuda.CUDAGraph()

@@ -1,4 +1,4 @@
-"""torch.ops.cosmati.* in a PyTorch: gradients, fake kernels, views, what lies between; on every available device.
+"""torch.ops.cosmati.* in a PyTorch: gradients, fake kernels, views, when the dispatcher is bypassed; on every available device.
 
 usage: PYTHONPATH=FOLDER_OF_THE_PACKAGE PYTHON_WITH_TORCH check_torch_operators.py
 """
@@ -31,7 +31,7 @@ class Operators(unittest.TestCase):
         torch.manual_seed(1)
 
     def samples(self, device):
-        """(operator, arguments) with and without batches, epilogues, geometries."""
+        """Yields (operator, arguments) with and without batches, epilogues and geometries."""
         a, b, c, bias = (normal(*shape, device=device) for shape in ((4, 5), (5, 3), (4, 3), (3,)))
         batch, x, w, k, residual = (normal(*shape, device=device) for shape in ((2, 4, 5), (2, 4, 6, 5), (6, 2, 3, 3), (6,), (2, 6, 3, 3)))
         geometry = ([2, 2], [1, 1], [1, 1], 2)
@@ -186,7 +186,7 @@ class Operators(unittest.TestCase):
                 self.assertEqual((meta.device.type, meta.shape), ("meta", (4, 4)))
 
     def test_kernels_without_the_interpreter(self):
-        """direct_kernel computes where nothing is recorded, and calls the kernel that records otherwise."""
+        """direct_kernel computes if nothing is recorded, and otherwise calls the kernel that records."""
         for device in DEVICES:
             a, leaf = torch.ones(2, 2, device=device), torch.ones(2, 2, device=device, requires_grad=True)
             keys = torch._C._dispatch_keys(a)
@@ -232,7 +232,7 @@ class Operators(unittest.TestCase):
                 getattr(OPS, name)(leaf, a)
 
     def test_allocation(self):
-        """New tensors are PyTorch's own where its allocators are missing, and of the type of a derived tensor."""
+        """If PyTorch's allocators are missing, its own functions make new tensors; results have the type of a derived tensor."""
         class Derived(torch.Tensor):
             pass
 

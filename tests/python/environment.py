@@ -1,4 +1,4 @@
-"""Virtual environments for the tests of the Python package, and the reason where there can be none."""
+"""Virtual environments for the tests of the Python package, or the reason why there can be none."""
 import os
 import subprocess
 import sys

@@ -19,7 +19,7 @@ def pair(value):
 
 
 def taps(x, w, shape, stride=1, padding=0, dilation=1, groups=1):
-    """(index of x, of w and of y) of each product of a convolution."""
+    """Yields (index of x, index of w, index of y) for each product of a convolution."""
     stride, padding, dilation = pair(stride), pair(padding), pair(dilation)
     channels, filters = w[1], w[0] // groups
     for n, k, p, q in itertools.product(*map(range, shape)):
@@ -101,7 +101,7 @@ def triple(value):
 
 
 def taps_of_volumes(x, w, y, stride=1, padding=0, dilation=1, groups=1):
-    """As taps, of shapes (N, C, D, H, W)."""
+    """Like taps(), for shapes (N, C, D, H, W)."""
     stride, padding, dilation = triple(stride), triple(padding), triple(dilation)
     for n, k, *at in itertools.product(*map(range, y)):
         for c, *tap in itertools.product(*map(range, w[1:])):

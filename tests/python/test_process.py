@@ -89,7 +89,7 @@ print(cosmati.gemm(a, a)[0, 0])
 
 
 def test_interrupt():
-    """Ctrl-C is raised when the call that computes returns; what comes after works."""
+    """Ctrl-C takes effect when the call that computes returns; later calls work."""
     done = subprocess.run([sys.executable, "-c", INTERRUPTED], capture_output=True, text=True, check=True, timeout=60)
     assert done.stdout.split() == ["interrupted", "True", "500.0"]
 
@@ -108,7 +108,7 @@ except cosmati.NotAvailableError as error:
 
 
 def test_not_available():
-    """An array on a GPU where no GPU is to be seen."""
+    """An array claims to be on a GPU, but no GPU is visible."""
     done = subprocess.run([sys.executable, "-c", NO_GPU], capture_output=True, text=True, check=True, timeout=60,
                           env={**os.environ, "CUDA_VISIBLE_DEVICES": ""})
     assert done.stdout.startswith("refused: ") and "cuda" in done.stdout.lower()

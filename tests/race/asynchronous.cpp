@@ -95,8 +95,8 @@ multiply_ring(COSMATI_PARAMETER P params) {
   if (self < 128) params.out[arch::block_x() * 128 + self] = d[0];
 }
 
-// A warpgroup multiplies what was copied, then half of it writes a tile that one thread stores: with a
-// barrier of all writers, or without.
+// A warpgroup multiplies what was copied, then writes a tile that one thread stores: after a barrier of all
+// writers, or of half of them.
 template <class P>
 COSMATI_KERNEL(128, 1)
 multiply_and_store(COSMATI_PARAMETER P params) {
@@ -131,8 +131,8 @@ multiply_and_store(COSMATI_PARAMETER P params) {
   arch::wait_stores_read<0>();
 }
 
-// Blocks of a cluster read each other's shared memory: after the barrier of the cluster, or only of their own
-// block.
+// Blocks of a cluster read each other's shared memory, after a barrier of the cluster or only one of their
+// own block.
 template <class P>
 COSMATI_KERNEL(32, 1)
 read_neighbor(COSMATI_PARAMETER P params) {

@@ -1,4 +1,4 @@
-// Partial sums that blocks pass through the workspace: with a flag, and with the two possible mistakes.
+// Partial sums that blocks pass on through the workspace: with a flag, and with the two possible mistakes.
 #include "cosmati/gemm/partial_sums.h"
 
 #include <vector>

@@ -86,7 +86,7 @@ class Trial {
     return outputs;
   }
 
-  // The same, and requires that a kernel faster than the reference is chosen.
+  // Like expect_close(), and requires that a kernel other than the reference is chosen.
   void expect_fast_and_close(Device const& device, Bound const& bound) {
     EXPECT_NE(expect_close(device, bound), "reference") << explanation_;
   }
@@ -154,8 +154,8 @@ class Trial {
     return result;
   }
 
-  // Arguments with new outputs; in_out tensors start as their inputs. `absolute`: uses absolute values of all
-  // inputs.
+  // Returns arguments with new outputs; in_out tensors start as copies of their inputs. `absolute`: uses the
+  // absolute values of all inputs.
   Arguments bind(Problem const& problem, Outputs& outputs, std::vector<void const*>& operands,
                  std::vector<void*>& stores, bool absolute) {
     Arguments arguments = settings_;
@@ -193,7 +193,7 @@ class Trial {
     return output->data();
   }
 
-  // A copy with absolute values, kept as long as this object.
+  // Returns a copy with absolute values, which lives as long as this object.
   void const* absolute_of(std::shared_ptr<Guarded> const& tensor, bool absolute) {
     if (!absolute || is_integer(tensor->description().type)) return tensor->data();
     auto copy = std::make_shared<Guarded>(tensor->description());

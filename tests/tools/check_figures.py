@@ -62,8 +62,8 @@ def check_script(folder):
 
     first, second, third = (
         "gemm --size 1x1x1 --peer cublaslt --slices 3", "gemm --suite squares --lines 1,2 --peer cublaslt", "softmax --size 5x5 --epilogue f(a)")
-    # It fails in the middle of the second row and, when called again, of the third; complete rows are kept, and only the rest is
-    # measured.
+    # The program fails in the middle of the second row and, when called again, in that of the third; complete rows are kept,
+    # and only the rest is measured.
     done, lines, ran = run(most=1)
     assert done.returncode == 1 and "1 rows are left" in done.stdout and lines == [first] * 2 + [second] * 2, (done, lines)
     assert sorted(line for line in ran.splitlines() if line.startswith("compile")) == sorted(

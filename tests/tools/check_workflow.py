@@ -1,4 +1,4 @@
-"""The workflow of GitHub and the Dockerfile do what .ci/run does, in the same system, and name only targets and scripts that exist. Exit
+"""GitHub's workflow and the Dockerfile do what .ci/run does, on the same system, and name only targets and scripts that exist. Exit
 status 77, and the reason, without PyYAML.
 
 check_workflow.py FOLDER_OF_THE_PROJECT"""

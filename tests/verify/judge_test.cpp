@@ -84,7 +84,7 @@ TEST(Judge, WantsEachRowOfASoftmaxThatHoldsNaNToBeNaN) {
   softmax.input(0).set(1, nan);
   EXPECT_TRUE(softmax.accepts(HardData::nonfinite, -1, 0));
   EXPECT_FALSE(softmax.accepts(HardData::nonfinite, 0, 0));
-  EXPECT_FALSE(softmax.accepts(HardData::nonfinite, 3, nan));  // the row without it
+  EXPECT_FALSE(softmax.accepts(HardData::nonfinite, 3, nan));  // the row without NaN
 }
 
 TEST(Judge, PermitsNaNWherePaddingMeetsWhatIsNotFinite) {
@@ -159,8 +159,8 @@ TEST(Judge, KnowsThatSquaresOfSmallIntegersRoundAlike) {
   EXPECT_FALSE(norm.accepts(HardData::none, 0, half_worst, 2));
 }
 
-// An infinite scale turns x - mean into an infinity of its sign, or into NaN if it is 0: if x equals the mean
-// except for rounding, the order of the sum decides which.
+// An infinite scale turns x - mean into an infinity of the same sign, or into NaN if the difference is 0. If
+// x equals the mean except for rounding, the order of the sum decides which.
 TEST(Judge, PermitsEachInfinityAndNaNWhereAnInfiniteScaleMeetsTheMean) {
   constexpr Index count = 9;
   Judged norm(make_subject("batchnorm"), {count, 1}, "--training");
@@ -181,7 +181,7 @@ TEST(Judge, KnowsWhatMultipliesAFunctionThatLevelsOff) {
   product.input(0).set(0, 1e4);
   product.input(0).set(1, -1e4);
   product.input(product.slot("operand scale")).fill(100);
-  double const off = 2e4 * 6 * 0x1p-24 * 100;  // a sum of 2e4 in absolute values, with an error of six units
+  double const off = 2e4 * 6 * 0x1p-24 * 100;  // absolute values that sum to 2e4, with an error of six units
   EXPECT_TRUE(product.accepts(HardData::magnitudes, 0, 0.9 * off));
   EXPECT_FALSE(product.accepts(HardData::magnitudes, 0, 100 * off));
 }

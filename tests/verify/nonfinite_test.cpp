@@ -109,7 +109,7 @@ TEST(Moments, OfAChannelWithAnInfinityHaveItAsMean) {
   }
 }
 
-// The command line cannot reach this kernel, whose filters have another layout than its images.
+// The command line cannot select this kernel, because its filters and its images have different layouts.
 TEST(Convolution, WithTheBatchInnermostKeepsNaNWithinItsWindows) {
   using Direction = ConvolutionDirection;
   for (Direction const direction : {Direction::forward, Direction::data, Direction::filter})

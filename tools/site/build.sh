@@ -11,7 +11,7 @@ if ! cmp -s tools/site/requirements.txt $venv/requirements.txt; then
   cp tools/site/requirements.txt $venv/requirements.txt
 fi
 
-rm -rf $source build/site build/site-doctrees # C++ declarations of an earlier build make the next one slower
+rm -rf $source build/site build/site-doctrees # C++ declarations left by an earlier build would slow this one down
 mkdir -p $source/doxygen
 for name in README.md CHANGELOG.md CONTRIBUTING.md SECURITY.md CODE_OF_CONDUCT.md LICENSE docs examples; do
   cp -r "$name" "$source/$name"

@@ -15,7 +15,7 @@ myst_enable_extensions = ["colon_fence", "html_image"]
 myst_heading_anchors = 4
 # Tables of several columns and signatures of several lines.
 maximum_signature_line_length = 100
-# The Python package is imported without its compiled module: docstrings need none.
+# The Python package is imported without its compiled module, which docstrings do not need.
 sys.path.insert(0, os.path.join(ROOT, "python"))
 autodoc_mock_imports = ["cosmati._native", "numpy", "torch"]
 breathe_projects = {"cosmati": os.path.join(ROOT, "build", "site-source", "doxygen", "xml")}
@@ -25,7 +25,7 @@ suppress_warnings = ["duplicate_declaration.cpp"]
 breathe_domain_by_extension = {"h": "cpp"}
 cpp_id_attributes = ["COSMATI_API", "COSMATI_DEVICE"]
 highlight_language = "none"
-smartquotes = False  # it makes a dash of the hyphens of options
+smartquotes = False  # it would turn the hyphens of options into dashes
 exclude_patterns = ["docs/pictures"]
 
 html_theme = "furo"

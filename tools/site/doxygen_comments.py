@@ -37,7 +37,7 @@ def documented(lines, indent):
 
 
 class Scopes:
-    """Returns whether a line is among declarations, not in the body of a function or an initializer."""
+    """Tracks whether a line is among declarations, not in the body of a function or an initializer."""
 
     def __init__(self):
         self.open, self.head = [], ""

@@ -1,5 +1,5 @@
-/* c_api_faults fork|threads|memory: conditions that a host process may meet. A fork after threaded work, no
- * more threads, sizes beyond all memory. SIGALRM ends a hang. Exit status 1 if any check fails. */
+/* c_api_faults fork|threads|memory: conditions that a host process may encounter. A fork after threaded work,
+ * no more threads, sizes that exceed all memory. SIGALRM ends a hang. Exit status 1 if any check fails. */
 #define _GNU_SOURCE /* setresuid */
 #include <pthread.h>
 #include <stdlib.h>

@@ -73,7 +73,8 @@ static void run_and_compare(cosmati_plan_t plan, int product) {
     }
 }
 
-/* A rejected call whose message contains this thread's number, made after those of all others if `wait`. */
+/* Makes a call that is rejected with a message that contains `number`. If `wait`, reads the message only
+ * after all other threads have made such a call. */
 static void be_refused(int number, int wait) {
   char options[64], wanted[64];
   cosmati_plan_t plan = NULL;
@@ -114,8 +115,8 @@ static void make_and_run(int kind) {
   cosmati_plan_destroy(plan);
 }
 
-/* All threads run one operation at a time: to the sanitizer, locks in one operation would order accesses of
- * another one. Then all operations run at once. */
+/* First all threads run the same operation, one operation after another, since the sanitizer would take locks
+ * in one operation to order the accesses of another one. Then all operations run at once. */
 static void* work(void* argument) {
   int const thread = *(int const*)argument;
   pthread_barrier_wait(&together);
