@@ -231,12 +231,9 @@ std::string message(std::function<void()> const& act) {
 TEST(DcganTraining, DevicesTogetherLearnWhatOneLearns) {
   Folder const folder;
   Pictures const pictures = discs(9, tiny.image_size());
-  struct Case {
-    Backend backend;
-    DataType compute;
-  };
-  for (auto const [backend, compute] : {Case{Backend::cpu, DataType::f32}, Case{Backend::cpu, DataType::bf16},
-                                        Case{Backend::emulator, DataType::f32}}) {
+  for (auto const [backend, compute] :
+       {Configuration{Backend::cpu, DataType::f32}, Configuration{Backend::cpu, DataType::bf16},
+        Configuration{Backend::emulator, DataType::f32}}) {
     Device const device = this_device(backend, 1);
     Training one(tiny_settings(1, compute), pictures, device);
     Training three(tiny_settings(1, compute), pictures, nets::Team({device, device, device}, nullptr));

@@ -86,11 +86,10 @@ TEST(UnrollGemm, NoSliceFitsIsSaidWithTheBytes) {
       problem_of(ConvolutionDirection::forward, DataType::f32, DataType::f32, TensorFormat::nhwc, {});
   PlanOptions options;
   options.max_workspace = 100;
-  for (Considered const& entry : make_plan(p, emulated_device(), options).considered)
-    if (entry.kernel == "unroll_gemm") {
-      EXPECT_NE(entry.refusal.find("smallest slice of the unrolled matrix needs"), std::string::npos);
-      EXPECT_NE(entry.refusal.find("at most 100"), std::string::npos);
-    }
+  std::string const refusal =
+      entry_of(make_plan(p, emulated_device(), options).considered, "unroll_gemm").refusal;
+  EXPECT_NE(refusal.find("smallest slice of the unrolled matrix needs"), std::string::npos);
+  EXPECT_NE(refusal.find("at most 100"), std::string::npos);
 }
 
 std::vector<Geometry> merged_geometries() {

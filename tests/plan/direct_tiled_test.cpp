@@ -99,16 +99,14 @@ TEST(DirectTiled, WhatDoesNotFitIsSaidWithTheBytes) {
   geometry.n = 1, geometry.r = geometry.s = 200, geometry.h = geometry.w = 210;
   auto const p =
       problem_of(ConvolutionDirection::forward, DataType::f32, DataType::f32, TensorFormat::nhwc, geometry);
-  for (Considered const& entry : make_plan(p, emulated_device(), {}).considered)
-    if (entry.kernel == "direct_tiled") {
-      EXPECT_NE(entry.refusal.find("with 200x200 taps, needs"), std::string::npos) << entry.refusal;
-    }
+  std::string const refusal =
+      entry_of(make_plan(p, emulated_device(), {}).considered, "direct_tiled").refusal;
+  EXPECT_NE(refusal.find("with 200x200 taps, needs"), std::string::npos) << refusal;
   auto const gradient =
       problem_of(ConvolutionDirection::filter, DataType::f32, DataType::f32, TensorFormat::nhwc, geometry);
-  for (Considered const& entry : make_plan(gradient, planned_h200(), {}).considered)
-    if (entry.kernel == "direct_tiled") {
-      EXPECT_NE(entry.refusal.find("at most 31 taps"), std::string::npos) << entry.refusal;
-    }
+  std::string const of_gradient =
+      entry_of(make_plan(gradient, planned_h200(), {}).considered, "direct_tiled").refusal;
+  EXPECT_NE(of_gradient.find("at most 31 taps"), std::string::npos) << of_gradient;
 }
 
 // LeNet-5's first two convolutions, at the smallest and the largest batch in the figures.

@@ -27,12 +27,6 @@ GroupedGemmProblem group_of(DataType type, std::vector<Extents> const& sizes, st
   return group;
 }
 
-Considered const& verdict_on(std::string const& kernel, std::vector<Considered> const& considered) {
-  for (Considered const& entry : considered)
-    if (entry.kernel == kernel) return entry;
-  throw std::runtime_error("no kernel " + kernel);
-}
-
 // Tensors of all members with small integers, and NaN in the outputs.
 class Data {
  public:
@@ -199,15 +193,14 @@ TEST(GroupedGemm, PlansOfAGpu) {
   EXPECT_GT(plan.workspace_bytes, 16u * 3 * 128);
   double const grouped = plan.recipe.predicted_seconds;
   EXPECT_GT(grouped, make_plan(group.members[0], h200).recipe.predicted_seconds);
-  EXPECT_LT(grouped, verdict_on("each_member", plan.considered).predicted_seconds);
-  EXPECT_NE(verdict_on("warp_specialized", plan.considered).recipe.find("16 members with "),
-            std::string::npos);
+  EXPECT_LT(grouped, entry_of(plan.considered, "each_member").predicted_seconds);
+  EXPECT_NE(entry_of(plan.considered, "warp_specialized").recipe.find("16 members with "), std::string::npos);
   for (char const* const kernel : {"multistage", "double_buffered", "each_member"})
-    EXPECT_EQ(verdict_on(kernel, plan.considered).refusal, "") << kernel;
+    EXPECT_EQ(entry_of(plan.considered, kernel).refusal, "") << kernel;
 
   // The message names the number of a member that TMA does not support.
   group.members[3].a.layout.stride[1] = 14337;
-  EXPECT_NE(verdict_on("warp_specialized", make_plan(group, h200).considered)
+  EXPECT_NE(entry_of(make_plan(group, h200).considered, "warp_specialized")
                 .refusal.find("member 3: operand a: leading dimension 14337 is not a multiple of 8"),
             std::string::npos);
 }

@@ -11,10 +11,6 @@
 namespace cosmati {
 namespace {
 
-Considered entry_of(Plan<ConvolutionProblem> const& plan, std::string const& kernel) {
-  return entry_of(plan.considered, kernel);
-}
-
 TEST(ImageSlices, ManyPixelsAreDividedAndFewAreNot) {
   Geometry g;
   g.n = 3'000'000, g.c = 1, g.k = 2, g.h = g.w = 30;
@@ -25,13 +21,13 @@ TEST(ImageSlices, ManyPixelsAreDividedAndFewAreNot) {
     EXPECT_EQ(plan.kernel, "image_slices");
     EXPECT_EQ(std::get<SlicesRecipe>(plan.recipe.own).images,
               1'000'000);  // 2^30 pixels: 1.37 million images of x, 1.19 million of dx
-    EXPECT_NE(entry_of(plan, "implicit_gemm").refusal.find("split the batch"), std::string::npos);
+    EXPECT_NE(entry_of(plan.considered, "implicit_gemm").refusal.find("split the batch"), std::string::npos);
   }
   g.n = 2;
   auto const small = make_plan(
       problem_of(ConvolutionDirection::forward, DataType::f16, DataType::f16, TensorFormat::nchw, g),
       emulated_device());
-  EXPECT_EQ(entry_of(small, "image_slices").refusal,
+  EXPECT_EQ(entry_of(small.considered, "image_slices").refusal,
             "splits batches of more than 2147483647 pixels; this one has 1568");
   g.n = 1, g.h = 70'000, g.w = 40'000;
   auto const p =
@@ -57,10 +53,10 @@ TEST(ImageSlices, TheirErrorIsLimited) {
         problem_of(ConvolutionDirection::forward, DataType::f32, DataType::f32, TensorFormat::nhwc, g),
         emulated_device(), options);
     ASSERT_EQ(plan.kernel, "image_slices");
-    EXPECT_LE(entry_of(plan, "image_slices").expected_error, limit);
+    EXPECT_LE(entry_of(plan.considered, "image_slices").expected_error, limit);
     auto const slice = plan::plan_of_slice(plan);
     // The error of the fastest kernel exceeds the second limit.
-    EXPECT_EQ(entry_of(slice, slice.kernel).expected_error <= 6e-7, limit == 6e-7) << slice.kernel;
+    EXPECT_EQ(slice.chosen().expected_error <= 6e-7, limit == 6e-7) << slice.kernel;
   }
 }
 

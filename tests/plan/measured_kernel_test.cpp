@@ -43,11 +43,6 @@ PlanOptions by(TuningLine const& line) {
   return options;
 }
 
-template <class Problem>
-Considered entry_of(Plan<Problem> const& plan, std::string const& kernel) {
-  return entry_of(plan.considered, kernel);
-}
-
 TEST(MeasuredKernel, AClassIsAllThatThePlanDependsOn) {
   EXPECT_EQ(plan::measured_class(convolution(), Backend::emulator),
             "conv backend=emulator direction=forward x=f32/nchw/2x8x12x12/16 w=f32/nchw/8x8x3x3/16 "
@@ -102,23 +97,24 @@ TEST(MeasuredKernel, PlansGoByTheLineWithinTheirLimits) {
     PlanOptions options = by(line_for(convolution(), device, other));
     auto const plan = make_plan(convolution(), device, options);
     EXPECT_EQ(plan.kernel, other);
-    EXPECT_EQ(plan.workspace_bytes, entry_of(own, other).workspace_bytes);
-    EXPECT_EQ(entry_of(plan, other).note,
+    EXPECT_EQ(plan.workspace_bytes, entry_of(own.considered, other).workspace_bytes);
+    EXPECT_EQ(entry_of(plan.considered, other).note,
               "measured, tuning.txt, line 1: 2x8x12x12x8x3x3 took 100 us, as planned 200 us");
     // A requested kernel takes precedence; other problems have no line; a rejected kernel is skipped.
     options.kernel = own.kernel;
     EXPECT_EQ(make_plan(convolution(), device, options).kernel, own.kernel);
     options.kernel.clear();
-    EXPECT_EQ(entry_of(make_plan(convolution(TensorFormat::nhwc), device, options), other).note, "");
+    EXPECT_EQ(entry_of(make_plan(convolution(TensorFormat::nhwc), device, options).considered, other).note,
+              "");
     TuningLine refused = line_for(convolution(), device, "chwn16");
     refused.kernel = backend == Backend::cpu ? "chwn16" : "depthwise";
     auto const passed_over = make_plan(convolution(), device, by(refused));
     EXPECT_EQ(passed_over.kernel, own.kernel);
-    EXPECT_EQ(entry_of(passed_over, refused.kernel).note,
+    EXPECT_EQ(entry_of(passed_over.considered, refused.kernel).note,
               "tuning.txt, line 1 is ignored: the kernel is rejected");
     TuningLine old = line_for(convolution(), device, other);
     old.recipe = "in another way";
-    EXPECT_NE(entry_of(make_plan(convolution(), device, by(old)), other)
+    EXPECT_NE(entry_of(make_plan(convolution(), device, by(old)).considered, other)
                   .note.find(", with another recipe: in another way"),
               std::string::npos);
   }
@@ -176,9 +172,8 @@ TEST(MeasuredKernel, BuiltInLinesNameKernelsOfConvolutions) {
   problem.stride[0] = problem.stride[1] = 2;
   auto const plan = make_plan(problem, device);
   EXPECT_EQ(plan.kernel, "implicit_gemm");
-  EXPECT_NE(entry_of(plan, plan.kernel).note.find("measured, built-in measurements, line "),
-            std::string::npos)
-      << entry_of(plan, plan.kernel).note;
+  EXPECT_NE(plan.chosen().note.find("measured, built-in measurements, line "), std::string::npos)
+      << plan.chosen().note;
   PlanOptions predicted;
   predicted.built_in_tuning = false;
   EXPECT_NE(make_plan(problem, device, predicted).kernel, plan.kernel);

@@ -54,10 +54,6 @@ PlanOptions with(std::string const& text) {
   return options;
 }
 
-Considered entry_of(Plan<GemmProblem> const& plan, std::string const& kernel) {
-  return entry_of(plan.considered, kernel);
-}
-
 TEST(Tuning, OneClassIsWhatIsCutIntoTheSameTiles) {
   EXPECT_EQ(plan::gemm_class(large(), ""),
             "gemm a=bf16/k8 b=bf16/k8 c=none d=bf16/8 sum=f32 epilogue=light m=4096 n=4096 k=4096 batch=1");
@@ -174,9 +170,9 @@ TEST(Tuning, PlansGoByTheLine) {
   EXPECT_EQ(plan.recipe.policy.stages, 4);
   EXPECT_EQ(plan.recipe.splits, 1);
   EXPECT_FALSE(plan.recipe.policy.full_tiles);
-  EXPECT_EQ(entry_of(plan, "multistage").note,
+  EXPECT_EQ(entry_of(plan.considered, "multistage").note,
             "measured, tuning.txt, line 1: 4096x4096x4096x1 took 200 us, as planned 300 us");
-  EXPECT_EQ(entry_of(plan, "warp_specialized").note, "");
+  EXPECT_EQ(entry_of(plan.considered, "warp_specialized").note, "");
 
   auto const split = make_plan(large(), gpu_device("h200"), with(replaced(text, "splits=1", "splits=3")));
   EXPECT_EQ(split.recipe.splits, 3);
@@ -239,12 +235,12 @@ TEST(Tuning, WhatMakesNoKernelAnyLongerIsIgnoredAndTold) {
     auto const plan = make_plan(large(), gpu_device("h200"), with(replaced(text, c.old, c.by)));
     EXPECT_EQ(plan.kernel, without.kernel);
     EXPECT_EQ(plan.recipe, without.recipe);
-    std::string const note = entry_of(plan, "multistage").note;
+    std::string const note = entry_of(plan.considered, "multistage").note;
     EXPECT_EQ(note.find(std::string("tuning.txt, line 1 is ignored: ") + c.note), 0U) << note;
   }
   PlanOptions options = with(replaced(text, "splits=1", "splits=2"));
   options.max_workspace = 1000;
-  EXPECT_NE(entry_of(make_plan(large(), gpu_device("h200"), options), "multistage")
+  EXPECT_NE(entry_of(make_plan(large(), gpu_device("h200"), options).considered, "multistage")
                 .note.find("it needs a workspace of 67117056 bytes; the limit is 1000"),
             std::string::npos);
 }
@@ -343,7 +339,7 @@ TEST(Tuning, OtherGpusLimitsAndOwnLinesComeBeforeBuiltInLines) {
   auto const problem = product(DataType::bf16, DataType::bf16, 32, 12288, 4096, "tn");
   auto const is_built_in = [&](Device const& device, PlanOptions const& options) {
     auto const plan = make_plan(problem, device, options);
-    return entry_of(plan, plan.kernel).note.find("built-in measurements") != std::string::npos;
+    return plan.chosen().note.find("built-in measurements") != std::string::npos;
   };
   EXPECT_TRUE(is_built_in(gpu_device("h200"), {}));
   EXPECT_FALSE(is_built_in(gpu_device("a100"), {}));

@@ -102,10 +102,8 @@ TEST(WarpSpecialized, ItsPoliciesAreItsOwn) {
       make_plan(product(DataType::bf16, DataType::bf16, 64, 64, 4096, "tn"), gpu_device("h200"), options);
   EXPECT_EQ(plan.kernel, "warp_specialized");
   EXPECT_EQ(plan.recipe.policy.stages, 8);
-  for (Considered const& entry : plan.considered)
-    if (entry.kernel == "multistage") {
-      EXPECT_EQ(entry.refusal, "policy 'deep_pair' applies only to products by warp_specialized");
-    }
+  EXPECT_EQ(entry_of(plan.considered, "multistage").refusal,
+            "policy 'deep_pair' applies only to products by warp_specialized");
 }
 
 TEST(WarpSpecialized, SumsInF16TakeHalfOfTheRegisters) {
