@@ -11,11 +11,15 @@ namespace cosmati::plan {
 template <class Problem>
 class BestOffer {
  public:
+  BestOffer() = default;
+  // Takes only offers of less than `limit` seconds.
+  explicit BestOffer(double limit) : limit_(limit) {}
   bool found() const { return offer_.has_value(); }
   // True if nothing has been found yet, or only offers that take longer than `seconds`; with a `share`,
   // longer than seconds / share.
   bool takes(double seconds, double share = 1) const {
-    return !offer_ || seconds < share * offer_->predicted_seconds;
+    if (!offer_ && !limit_) return true;
+    return seconds < share * (offer_ ? offer_->predicted_seconds : *limit_);
   }
   void take(Offer<Problem> offer) { offer_ = std::move(offer); }
   // Records why there is no offer. The last reason is kept; all are ignored once an offer has been found.
@@ -34,6 +38,7 @@ class BestOffer {
 
  private:
   std::optional<Offer<Problem>> offer_;
+  std::optional<double> limit_;
   std::string refusal_;
 };
 

@@ -8,7 +8,7 @@
 
 #include "cosmati/ops/convolution.h"
 #include "cosmati/ops/gemm.h"
-#include "src/plan/gemm/choice.h"
+#include "src/plan/gemm/policies.h"
 #include "src/plan/gemm/tuning.h"
 
 namespace cosmati::plan {

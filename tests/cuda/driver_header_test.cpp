@@ -99,7 +99,7 @@ static_assert(equal(TensorMapSwizzle::bytes32, CU_TENSOR_MAP_SWIZZLE_32B));
 static_assert(equal(TensorMapSwizzle::bytes64, CU_TENSOR_MAP_SWIZZLE_64B));
 static_assert(equal(TensorMapSwizzle::bytes128, CU_TENSOR_MAP_SWIZZLE_128B));
 static_assert(equal(TensorMapPromotion::none, CU_TENSOR_MAP_L2_PROMOTION_NONE));
-static_assert(equal(TensorMapPromotion::bytes256, CU_TENSOR_MAP_L2_PROMOTION_L2_256B));
+static_assert(equal(TensorMapPromotion::bytes128, CU_TENSOR_MAP_L2_PROMOTION_L2_128B));
 static_assert(equal(TensorMapFill::zeros, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE));
 
 static_assert(sizeof(LaunchAttribute) == sizeof(CUlaunchAttribute));

@@ -45,7 +45,7 @@ arch::TensorMap tensor_map(MatrixArguments const& matrix, Along along, int outer
        .stride = {0, (along_depth ? matrix.row_stride : matrix.column_stride) * size,
                   matrix.batch_stride * size},
        .box = {box_row, box_rows, 1},
-       .swizzle_bytes = box_row * size});
+       .swizzle_bytes = swizzle_of(box_row * size) == Swizzle::none ? 0 : box_row * size});
 }
 
 struct WarpgroupSetting {
@@ -156,7 +156,7 @@ class WarpSpecializedCase {
   void fill(TensorArguments& arguments, Matrix<Element>& matrix, Along along, int outer,
             TensorBox const& box) {
     arguments.map = tensor_map<Element>(matrix.arguments(), along, outer, size_.k, setting_.batch, box.row,
-                                        box.slice_rows);
+                                        lines_of_copy(box, along, outer));
   }
   template <class Element>
   void fill(MatrixArguments& arguments, Matrix<Element>& matrix, Along, int, TensorBox const&) {

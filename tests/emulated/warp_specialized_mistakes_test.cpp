@@ -55,7 +55,9 @@ struct MistakenRoles {
         int const parity = mistake == Mistake::wrong_parity_of_empty ? ring.parity : ring.parity ^ 1;
         if (mistake != Mistake::no_wait_for_empty) arch::wait(shared.empty[ring.stage], parity);
         arch::Barrier& full = shared.full[ring.stage];
-        arch::arrive_expecting(full, Traits::step_bytes / (mistake == Mistake::half_the_bytes ? 2 : 1));
+        int const bytes = loaded_bytes<typename Traits::SourceA, typename Traits::TileA>(params.m) +
+                          loaded_bytes<typename Traits::SourceB, typename Traits::TileB>(params.n);
+        arch::arrive_expecting(full, bytes / (mistake == Mistake::half_the_bytes ? 2 : 1));
         int const first_k = step * policy.block_k;
         shared.a[ring.stage].copy(MatrixBoxes<1>{params.a.map, work.tile.m * policy.block_m, first_k, {{0}}},
                                   full, 0, 0);

@@ -51,6 +51,42 @@ TEST(WarpSpecializedKernel, WarpgroupsShareATile) {
       {140, 136, 100});
 }
 
+// Columns in steps of 8 with K-major B, otherwise of 16. Boxes of D are swizzled or have an odd number of
+// 16-byte units per row.
+TEST(WarpSpecializedKernel, AnyNumberOfColumns) {
+  using Deep = Warpgroups<bf16, depth, bf16, depth, float>;
+  constexpr WarpgroupTiles of24{.block_n = 24, .warp_n = 24}, of40{.block_n = 40, .warp_n = 40},
+      of72{.block_n = 72, .warp_n = 72}, of80{.block_m = 128, .block_n = 80, .warp_n = 80},
+      of112{.block_n = 112, .warp_n = 112}, of136{.block_n = 136, .warp_n = 136};
+  Deep::expect_product<of24, Engine>({70, 40, 140});
+  Deep::expect_product<of40, Engine>({70, 88, 100});
+  Deep::expect_product<of72, Engine>({70, 152, 100});
+  Deep::expect_product<of80, TensorDestination<float>>({130, 168, 100});
+  Deep::expect_product<of136, Engine>({64, 280, 70});
+  Deep::expect_product<of72, TensorDestination<bf16, Along::mn>>({72, 80, 100}, {.d = outer});
+  Deep::expect_product<WarpgroupTiles{.block_n = 72, .warp_n = 72, .epilogue = staged},
+                       StridedDestination<bf16, 4>>({70, 100, 100});
+  Bf16::expect_product<of80, Engine>({100, 96, 100});
+  Bf16::expect_product<of112, Engine>({60, 120, 100});
+  using Bytes = Warpgroups<s8, depth, s8, depth, s32>;
+  Bytes::expect_product<of80, TensorDestination<s8>>({70, 96, 200});
+  using Halves = Warpgroups<f16, depth, f16, depth, f16>;
+  Halves::expect_product<of112, TensorDestination<f16>>({70, 120, 100});
+}
+
+// A matrix with fewer rows than a tile is loaded in boxes of its rows only; the emulator reports operands
+// that nothing has written.
+TEST(WarpSpecializedKernel, FewRowsAreLoadedAlone) {
+  using Deep = Warpgroups<bf16, depth, bf16, depth, float>;
+  constexpr WarpgroupTiles of72{.block_n = 72, .warp_n = 72};
+  Deep::expect_product<of72, Engine>({1, 152, 300});
+  Deep::expect_product<of72, Engine>({5, 152, 300});
+  Deep::expect_product<WarpgroupTiles{.block_m = 128, .stages = 3}, Engine>({17, 24, 300});
+  Deep::expect_product<WarpgroupTiles{.cluster_n = 2}, Engine>({5, 96, 300});
+  Deep::expect_product<WarpgroupTiles{.partition = Partition::split_k}, Engine>({9, 8, 330}, {.splits = 3});
+  Deep::expect_product<of72, Engine>({5, 40, 60}, {.batch = 3});
+}
+
 TEST(WarpSpecializedKernel, WarpgroupsTakeTurns) {
   // An odd and an even number of tiles, and a single one; more steps than stages, and fewer.
   constexpr WarpgroupTiles in_turn{.ping_pong = true};

@@ -245,6 +245,66 @@ TEST(WarpSpecialized, IllegalPoliciesAreNamed) {
       "columns for each block, and no ping_pong");
 }
 
+TEST(WarpSpecialized, ColumnsOfATileAreChosenForTheProduct) {
+  auto const name_of_tile = [](Index m, Index n, Index k) {
+    PlanOptions predicted;
+    predicted.built_in_tuning = false;
+    return make_plan(product(DataType::bf16, DataType::bf16, m, n, k, "tn"), gpu_device("h200"), predicted)
+        .recipe.policy_name;
+  };
+  // 128 tiles for 132 multiprocessors.
+  EXPECT_EQ(name_of_tile(16, 9216, 3072), "64x72");
+  EXPECT_EQ(name_of_tile(48, 6144, 4096), "64x48");
+  EXPECT_EQ(name_of_tile(128, 6144, 4096), "64x96_2x1");
+  EXPECT_EQ(name_of_tile(1024, 1280, 5120), "128x80");
+  // With B along n, columns come in rows of at least 64 bytes: only named tiles.
+  auto const form = plan::canonical(product(DataType::bf16, DataType::bf16, 512, 640, 512, "nt"));
+  EXPECT_EQ(plan::access_of(form.b).along, Along::mn);
+  EXPECT_TRUE(plan::fitted_policies(form, gpu_device("h200").gpu).empty());
+  for (DataType type : {DataType::bf16, DataType::tf32, DataType::e4m3, DataType::s8})
+    for (Index m = 1; m < 5000; m += m / 3 + 1)
+      for (Index n = 8; n < 40'000; n += n / 2) {
+        auto const any = plan::canonical(product(type, DataType::bf16, m, n, 512, "tn"));
+        for (auto const& tile : plan::fitted_policies(any, gpu_device("h200").gpu)) {
+          EXPECT_EQ(plan::policy_violation(tile.policy, any.a.type, any.b.type, any.sum), "") << tile.name;
+          EXPECT_LE(plan::warp_specialized_shared_bytes(tile.policy, any),
+                    gpu_device("h200").gpu.shared_bytes_per_block)
+              << tile.name;
+          EXPECT_LE(plan::tiles_of(tile.policy, any), 2 * gpu_device("h200").gpu.multiprocessors)
+              << tile.name;
+        }
+      }
+}
+
+TEST(WarpSpecialized, TilesAreNamedByTheirExtents) {
+  auto const tile = plan::tile_named("128x80", 2, 2), shared = plan::tile_named("192x136_1x2", 2, 2);
+  ASSERT_TRUE(tile && shared);
+  EXPECT_EQ(tile->policy.block_m, 128);
+  EXPECT_EQ(tile->policy.warp_n, 80);
+  EXPECT_EQ(tile->policy.stages, 7);  // beside a buffer for the whole tile
+  EXPECT_EQ(shared->policy.cluster_m, 1);
+  EXPECT_EQ(shared->policy.cluster_n, 2);
+  for (char const* name :
+       {"", "large", "128", "128x", "x80", "128x80_", "128x80_2", "128x80 ", "16x16", "64x0"})
+    EXPECT_FALSE(plan::tile_named(name, 2, 2)) << name;
+  PlanOptions options;
+  options.policy = "128x80";
+  Plan<GemmProblem> const plan =
+      make_plan(product(DataType::bf16, DataType::bf16, 4096, 4096, 512, "tn"), gpu_device("h200"), options);
+  EXPECT_EQ(plan.recipe.policy_name, "128x80");
+  EXPECT_NE(
+      entry_of(plan.considered, "multistage").refusal.find("applies only to products by warp_specialized"),
+      std::string::npos);
+  EXPECT_EQ(
+      plan::warpgroup_policy_violation(plan::tile_named("64x264", 2, 2)->policy, 2),
+      "warp_n = 264 of a block tile of 64x264; valid values: multiples of 8 from 16 to 256, in a block tile of "
+      "at most 256x256");
+  EXPECT_EQ(
+      plan::warpgroup_policy_violation(plan::tile_named("64x72", 2, 2)->policy, 2, DataType::f16),
+      "warp_n = 72 of a block tile of 64x72; valid values: multiples of 16 from 16 to 256, in a block tile of "
+      "at most 256x256");
+}
+
 // TMA boxes cover exactly the columns of a warp and of its slice.
 TEST(WarpSpecialized, BoxesCoverEveryWidth) {
   for (DataType type : {DataType::f32, DataType::f16, DataType::s8})

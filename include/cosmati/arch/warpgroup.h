@@ -18,8 +18,9 @@ inline constexpr int warpgroup_registers = is_same<Sum, HalfPair> ? n / 4 : n / 
 
 template <class ElementA, class ElementB, bool a_along_outer, bool b_along_outer, int n, class Sum, int count>
 COSMATI_CONSTEXPR void check_warpgroup_product() {
-  static_assert(n == 8 || n == 16 || (n % 32 == 0 && n <= 256),
-                "wgmma: n must be 8, 16 or a multiple of 32 up to 256");
+  static_assert(n % 8 == 0 && n >= 8 && n <= 256, "wgmma: n must be a multiple of 8 up to 256");
+  static_assert(is_same<Sum, float> || n % 16 == 0 || n == 8,
+                "wgmma: n must be 8 or a multiple of 16 unless sums are float");
   static_assert(sizeof(ElementA) == sizeof(ElementB), "wgmma multiplies elements of equal size");
   static_assert(sizeof(ElementA) == 2 || !(a_along_outer || b_along_outer),
                 "wgmma reads MN-major operands only with 16-bit elements");

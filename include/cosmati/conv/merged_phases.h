@@ -66,7 +66,8 @@ struct WarpSpecializedRoles<Traits, MergedPhases<Traits>> {
       for_each_step(launch, [&](TapKind const& kind, Digits const& tap) {
         arch::wait(shared.empty[ring.stage], ring.parity ^ 1);
         arch::Barrier& full = shared.full[ring.stage];
-        arch::arrive_expecting(full, Traits::bytes_of_a + kind.phases() * static_cast<int>(sizeof(TileB)));
+        arch::arrive_expecting(full, static_cast<int>(sizeof(typename Traits::TileA)) +
+                                         kind.phases() * static_cast<int>(sizeof(TileB)));
         shared.a[ring.stage].copy(WindowBoxes{image, windows, tap}, full, 0, 0);
         for (int p = 0; p < merged_phases; ++p) {
           if (!kind.has(p)) continue;

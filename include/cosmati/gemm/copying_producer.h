@@ -48,11 +48,13 @@ struct CopyingProducer {
   template <class Source, class Tile>
   requires(!is_copied<Source>) struct Operand<Source, Tile> {
     typename Source::Lines lines;
-    COSMATI_DEVICE Operand(typename Source::Arguments const& maps, Index matrix, int first, Index, Index, int)
-        : lines(maps, maps.map, first, matrix) {}
+    int bytes;
+    COSMATI_DEVICE Operand(typename Source::Arguments const& maps, Index matrix, int first, Index outer,
+                           Index, int)
+        : lines(maps, maps.map, first, matrix), bytes(loaded_bytes<Source, Tile>(outer)) {}
     COSMATI_DEVICE void load(Tile& tile, arch::Barrier& full, int first_k, int thread) const {
       if (thread != 0) return;
-      arch::arrive_expecting(full, static_cast<int>(sizeof(Tile)));
+      arch::arrive_expecting(full, bytes);
       tile.copy(lines.step(first_k), full, 0, 1);
     }
   };

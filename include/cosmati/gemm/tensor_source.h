@@ -3,7 +3,7 @@
 #include "cosmati/arch/tensor_map.h"
 #include "cosmati/core/number.h"
 #include "cosmati/gemm/arguments.h"
-#include "cosmati/tile/run.h"
+#include "cosmati/tile/tensor_box.h"
 
 namespace cosmati {
 
@@ -123,10 +123,23 @@ struct TensorSource {
       return {map, first_outer, first_depth, matrix};
     }
   };
+  // The bytes that TMA writes to a tile of an operand with `outer` rows.
+  template <class Tile>
+  COSMATI_DEVICE static int loaded_bytes(Index outer) requires(!Maps::made_by_kernels) {
+    return lines_of_copy(Tile::box, along, outer) * (static_cast<int>(sizeof(Tile)) / Tile::box.slice_rows);
+  }
 };
 
-// D, contiguous along n (depth) or along m (outer); swizzled boxes of the 16 rows of a warp by at most 128
-// bytes along n.
+// The same for any source; the boxes of other sources always fill a tile.
+template <class Source, class Tile>
+COSMATI_DEVICE int loaded_bytes(Index outer) {
+  if constexpr (requires { Source::template loaded_bytes<Tile>(outer); })
+    return Source::template loaded_bytes<Tile>(outer);
+  else
+    return static_cast<int>(sizeof(Tile));
+}
+
+// D, contiguous along n (depth) or along m (outer); boxes of the 16 rows of a warp (tensor_store()).
 template <class Element_, Along along_ = Along::k, class Maps = TensorArguments>
 struct TensorDestination {
   using Element = Element_;

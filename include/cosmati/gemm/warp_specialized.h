@@ -38,8 +38,6 @@ struct WarpSpecializedTraits : CheckedWarpgroups<gemm_policy, SourceA_, SourceB_
   static constexpr int cluster = policy.cluster();  // blocks
   static constexpr int sharing =
       policy.cluster_m * policy.cluster_n;  // blocks that load shared tiles for one another
-  static constexpr int bytes_of_a = static_cast<int>(sizeof(TileA)),
-                       step_bytes = bytes_of_a + static_cast<int>(sizeof(TileB));
   // Registers per thread, in multiples of 8: producers release registers that consumers need for their sums.
   static constexpr int launch_registers = imin(65536 / policy.blocks / threads, 255) / 8 * 8;
   static constexpr bool copies_a = is_copied<SourceA>, copies_b = is_copied<SourceB>,
@@ -137,11 +135,14 @@ struct WarpSpecializedRoles {
       bool const is_single =
           policy.partition == Partition::tiles && policy.cluster_k == 1 && work.steps.last == 1;
       bool const has_b = kept_b.holds(&maps_b, work.tile.n, work.batch, is_single);
+      int const bytes =
+          loaded_bytes<typename Traits::SourceA, typename Traits::TileA>(tiles.problem().m) +
+          (has_b ? 0 : loaded_bytes<typename Traits::SourceB, typename Traits::TileB>(tiles.problem().n));
       COSMATI_NO_UNROLL
       for (int step = work.steps.first; step < work.steps.last; step += policy.cluster_k, ring.advance()) {
         arch::wait(shared.empty[ring.stage], ring.parity ^ 1);
         arch::Barrier& full = shared.full[ring.stage];
-        arch::arrive_expecting(full, has_b ? Traits::bytes_of_a : Traits::step_bytes);
+        arch::arrive_expecting(full, bytes);
         int const first_k = step * policy.block_k;
         shared.a[ring.stage].copy(a.step(first_k), full, here.n, row);
         if (!has_b) shared.b[ring.stage].copy(b.step(first_k), full, here.m, column);
@@ -290,6 +291,12 @@ warp_specialized_kernel(COSMATI_PARAMETER typename Scheduler::Launch launch) {
     }
     if constexpr (Traits::policy.cluster_k > 1) Traits::ClusterReduction::init(shared.parts);
     arch::publish_barriers();
+  }
+  if constexpr (requires { launch.m; }) {
+    clear_from(shared.a, loaded_bytes<typename Traits::SourceA, typename Traits::TileA>(launch.m),
+               Traits::threads);
+    clear_from(shared.b, loaded_bytes<typename Traits::SourceB, typename Traits::TileB>(launch.n),
+               Traits::threads);
   }
   if constexpr (Traits::cluster > 1) {
     arch::cluster_arrive_relaxed();

@@ -114,13 +114,9 @@ struct WarpgroupProduct {
   static constexpr int packs_deep = policy.block_k * static_cast<int>(sizeof(ElementA)) / 32;
   static constexpr int blocks = policy.warp_m / 16, group_m = 64 * blocks,
                        groups_m = policy.block_m / group_m;
-  // The sums of one step are kept in addition to the total: registers for 64 rows by half of the warpgroup's
-  // columns, or by 32 if wgmma does not support that half.
+  // The sums of one step are kept in addition to the total: registers for 64 rows by at most 128 columns.
   static constexpr bool promotes = policy.promotes || cosmati::promotes<ElementA>;
-  static constexpr int half = policy.warp_n / 2;
-  static constexpr int columns = !promotes || policy.warp_n <= 128 ? policy.warp_n
-                                 : half % 32 == 0                  ? half
-                                                                   : 32;
+  static constexpr int columns = !promotes || policy.warp_n <= 128 ? policy.warp_n : policy.warp_n / 2;
   // wgmma reads 32-bit elements only if they are K-major; M-major A is read by the warps.
   static constexpr bool a_in_registers = sizeof(ElementA) == 4 && SourceA::along == Along::mn;
   using Fragments = FragmentsOfA<a_in_registers, packs_deep, blocks>;

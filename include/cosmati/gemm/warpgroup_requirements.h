@@ -20,15 +20,23 @@ struct StepOfASwizzle {
       block_k * element_bytes == 128 || block_k * element_bytes == 64 || block_k * element_bytes == 32,
       "warp_specialized: a step must be 128, 64 or 32 bytes deep, the span of one of TMA's swizzles");
 };
-template <int warp_m, int warp_n, int thread_m, int thread_n>
+template <int warp_m, int warp_n, int thread_m, int thread_n, bool any_eight>
 struct WarpTileOfWgmma {
   static_assert(warp_m == 16 || warp_m == 32,
                 "multiply wgmma: warp_m must be 16 or 32, a quarter of the rows of a warpgroup");
-  static_assert(warp_n == 16 || (warp_n % 32 == 0 && warp_n >= 32 && warp_n <= 256 && warp_n != 224),
-                "multiply wgmma: warp_n must be 16, 32, 64, 96, 128, 160, 192 or 256, the columns of a "
-                "warpgroup");
+  static_assert(
+      warp_n >= 16 && warp_n <= 256 && warp_n % (any_eight ? 8 : 16) == 0,
+      "multiply wgmma: warp_n, the columns of a warpgroup, must be a multiple of 16 from 16 to 256; "
+      "with K-major B and f32 sums that are not promoted, of 8");
   static_assert(thread_m * 8 == warp_m && thread_n * 4 == warp_n,
                 "multiply wgmma: thread_m is warp_m / 8, thread_n is warp_n / 4");
+};
+template <int block_m, int block_n, int step_bytes>
+struct TileBytesOfAStep {
+  static_assert(
+      divides(1024, block_m* step_bytes) && divides(1024, block_n* step_bytes),
+      "warp_specialized: a step of A and of B must have a multiple of 1024 bytes, since the barrier "
+      "of a stage also expects the padding between tiles, which TMA does not write");
 };
 template <int block_m, int block_n, int warp_m, int warp_n>
 struct WarpgroupsOfABlock {
@@ -86,7 +94,9 @@ struct WarpSpecializedRequirements
     : required::WarpSpecialized<p.main_loop, p.multiply>,
       required::BlockTile<p.block_m, p.block_n, p.block_k>,
       required::StepOfASwizzle<p.block_k, static_cast<int>(sizeof(ElementA))>,
-      required::WarpTileOfWgmma<p.warp_m, p.warp_n, p.thread_m, p.thread_n>,
+      required::WarpTileOfWgmma<p.warp_m, p.warp_n, p.thread_m, p.thread_n,
+                                b_along_depth && is_same<Sum, float> && !p.promotes && sizeof(ElementA) != 1>,
+      required::TileBytesOfAStep<p.block_m, p.block_n, p.block_k* static_cast<int>(sizeof(ElementA))>,
       required::WarpgroupsOfABlock<p.block_m, p.block_n, p.warp_m, p.warp_n>,
       required::Consumers<required::quotient(p.consumer_warps(), 4), p.ping_pong>,
       required::Cluster<p.cluster_m, p.cluster_n, max_cluster_blocks>,

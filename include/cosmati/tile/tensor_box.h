@@ -33,8 +33,14 @@ COSMATI_CONSTEXPR TensorBox tensor_box(Along along, int element_bytes, int depth
   return {row, rows, boxes, by_boxes, by_boxes ? rows : rows / slices, by_boxes ? boxes / slices : boxes};
 }
 
-// How TMA stores D: a warp's part in boxes of 16 rows and at most 128 bytes, each of which stays in a buffer
-// until TMA has read it.
+// Returns the lines per copy of an operand with `outer` rows. A K-major box that is as tall as the tile ends
+// with the operand, because TMA is slow to fill missing rows with zeros; the kernel clears them once.
+COSMATI_CONSTEXPR int lines_of_copy(TensorBox const& box, Along along, long long outer) {
+  bool const ends = along == Along::k && box.slice_rows == box.rows && outer < box.rows;
+  return ends ? static_cast<int>(outer) : box.slice_rows;
+}
+
+// How TMA stores D: a warp's part in boxes of 16 rows, each of which stays in a buffer until TMA has read it.
 struct TensorStore {
   int columns;  // columns of a box
   int boxes_n;  // boxes across a warp's columns
@@ -54,11 +60,21 @@ COSMATI_CONSTEXPR int part_of_row(int warp_n, int element_bytes) {
   return part;
 }
 
+// Returns the columns of a box of D: rows of 32, 64 or 128 bytes, which are swizzled, or an odd number of
+// 16-byte units, which lie in different banks without a swizzle.
+COSMATI_CONSTEXPR int columns_of_store(int warp_n, int element_bytes) {
+  int const part = part_of_row(warp_n, element_bytes);
+  if (part == warp_n || part * element_bytes >= 64 || warp_n * element_bytes % 16 != 0) return part;
+  int columns = warp_n;
+  while (columns % 16 == 0 && columns * element_bytes % 32 == 0) columns /= 2;
+  return columns;
+}
+
 COSMATI_CONSTEXPR TensorStore tensor_store(int warp_m, int warp_n, int warps, int element_bytes,
                                            int stage_bytes, int blocks) {
   int const block_bytes = 228 * 1024 / blocks - 2048;  // shared memory minus the system's part and the
                                                        // barriers
-  int const columns = part_of_row(warp_n, element_bytes);
+  int const columns = columns_of_store(warp_n, element_bytes);
   int const boxes_n = warp_n / columns, boxes = warp_m / tensor_store_rows * boxes_n;
   int const box_bytes = warps * tensor_store_rows * columns * element_bytes;
   int buffers = boxes;

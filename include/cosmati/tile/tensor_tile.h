@@ -1,7 +1,9 @@
 // A tile of an operand as written by TMA and read by wgmma: rows of at most 128 contiguous bytes, whose
 // 16-byte chunks the hardware permutes so that eight rows at the same chunk are in different banks.
 #pragma once
+#include "cosmati/arch/memory.h"
 #include "cosmati/arch/tensor_copy.h"
+#include "cosmati/arch/thread.h"
 #include "cosmati/tile/tensor_box.h"
 
 namespace cosmati {
@@ -51,5 +53,18 @@ struct TensorTile {
   }
   static constexpr int stride_of_tiles = box.boxes * box_bytes / 16;
 };
+
+// Clears all tiles from byte `first` on, for wgmma: rows that TMA does not write, if any. Called by all
+// threads of a block.
+template <class Tile, int count>
+COSMATI_DEVICE void clear_from(Tile (&tiles)[count], int first, int threads) {
+  if (first == static_cast<int>(sizeof(Tile))) return;
+  COSMATI_NO_UNROLL
+  for (Tile& tile : tiles)
+    for (int at = first + 16 * arch::thread(); at < static_cast<int>(sizeof(Tile)); at += 16 * threads)
+      arch::store(&tile.bytes[0][0][0] + at, Vector<unsigned, 4>{});
+  arch::publish_to_async();
+  arch::block_barrier();
+}
 
 }  // namespace cosmati

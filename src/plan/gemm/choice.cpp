@@ -30,17 +30,6 @@
 namespace cosmati {
 
 namespace plan {
-EpilogueSchedule epilogue_schedule(epilogue::Expression const& expression) {
-  int weight = 0;
-  for (epilogue::Node const& node : expression.nodes()) {
-    bool const is_long = node.op >= epilogue::Op::exp && node.op != epilogue::Op::relu &&
-                         node.op != epilogue::Op::leaky_relu && node.op != epilogue::Op::clamp &&
-                         node.op != epilogue::Op::round;
-    weight += is_leaf(node.op) ? 0 : is_long ? 8 : 1;
-  }
-  return weight > 8 ? EpilogueSchedule::staged : EpilogueSchedule::direct;
-}
-
 namespace {
 
 // `volume` is that of the undivided product.
@@ -48,15 +37,18 @@ void finalize_recipe(GemmRecipe& recipe, KPartition const& k_partition, Canonica
                      Device const& device, Volume const& volume) {
   Gpu const& gpu = device.gpu;
   GemmPolicy& p = recipe.policy;
+  bool const emulated = device.backend == Backend::emulator;
+  divide(recipe, k_partition, form,
+         emulated ? emulator::emulated_resident_blocks : resident_blocks(recipe, form, gpu));
   p.full_tiles = form.m % (p.block_m * p.cluster_m) == 0 && form.n % (p.block_n * p.cluster_n) == 0 &&
                  form.k % p.block_k == 0;
+  // With results stored by TMA, the kernel distinguishes complete tiles itself.
+  if (!emulated && p.multiply == Multiply::wgmma && stores_by_tma(p, kernel_form(form, p.partition)))
+    p.full_tiles = false;
   // A shifted load touches up to 16 bytes beyond its vector.
   if (p.main_loop == MainLoop::gemv &&
       (gemv_shifts(form.a, true, form.m) || gemv_shifts(form.b, false, form.n)))
     p.full_tiles = false;
-  bool const emulated = device.backend == Backend::emulator;
-  divide(recipe, k_partition, form,
-         emulated ? emulator::emulated_resident_blocks : resident_blocks(recipe, form, gpu));
   std::size_t const after = padded_bytes(recipe.partial_bytes + recipe.flag_bytes);
   recipe.repack_a.offset = after;
   recipe.repack_b.offset = after + recipe.repack_a.bytes;
@@ -101,6 +93,9 @@ struct PolicySearch {
 
   bool emulated() const { return device.backend == Backend::emulator; }
   bool invariant() const { return keeps_order(options, form.sum); }
+  bool fits_tiles() const {
+    return multiply == Multiply::wgmma && !emulated() && !invariant() && group == nullptr;
+  }
   bool any_policy() const { return takes_any_policy(options.policy, multiply); }
   // The emulator widens operand types that its kernels do not have; a kernel then sees a single type.
   std::size_t widening_bytes() const {
@@ -122,6 +117,10 @@ std::string select_policies(PolicySearch const& search, std::vector<NamedPolicy>
                                  std::min(access_of(search.form.a).width, access_of(search.form.b).width),
                                  search.form.k)
                  : product_policies(search.main_loop, search.multiply, search.form.sum, element_bytes);
+  if (search.fits_tiles()) {
+    std::vector<NamedPolicy> const tiles = tiles_for(search.form, search.device.gpu, request.names);
+    policies.insert(policies.end(), tiles.begin(), tiles.end());
+  }
   if (policies.empty())
     return fmt::format("multiply {}: a lane would load too many single elements", name_of(search.multiply));
   if (std::string foreign = search.emulated() ? "" : foreign_policy(request, policies); !foreign.empty())
@@ -187,7 +186,7 @@ std::vector<KPartition> partitions_to_try(GemmRecipe const& recipe, PolicySearch
 
 // Tries the partitions that are worth trying for the work of a policy, which has the given volume.
 void search_partitions(BestOffer<GemmProblem>& best, GemmRecipe const& undivided, Volume const& volume,
-                       PolicySearch const& search) {
+                       double share, PolicySearch const& search) {
   CanonicalGemm const& form = search.form;
   std::vector<KPartition> const k_partitions = partitions_to_try(undivided, search);
   if (k_partitions.empty()) best.refuse(no_partition(search.options.policy.partition));
@@ -215,8 +214,8 @@ void search_partitions(BestOffer<GemmProblem>& best, GemmRecipe const& undivided
     }
     // On an H100, predicted gains of 0.4 to 2.2 % by stream-K at 4096^3, 6144^3 and 10240x4096x4096 turned
     // out to be losses of 2 to 4 %; predicted gains of more than 10 % were real.
-    double const share = k_partition.partition == Partition::stream_k ? 0.95 : 1.0;
-    if (best.takes(recipe.predicted_seconds, share))
+    double const gain = k_partition.partition == Partition::stream_k ? 0.95 : 1.0;
+    if (best.takes(recipe.predicted_seconds, share * gain))
       best.take({{}, workspace, recipe.predicted_seconds, recipe, {}});
   }
 }
@@ -231,8 +230,7 @@ void search_policies(BestOffer<GemmProblem>& best, PolicySearch const& search) {
     recipe.repack_a = search.passes->repack_a;
     recipe.repack_b = search.passes->repack_b;
   }
-  bool const may_skip = search.multiply == Multiply::wgmma && any_policy && !search.emulated() &&
-                        !search.invariant() && search.group == nullptr;
+  bool const may_skip = search.fits_tiles() && any_policy;
   for (NamedPolicy const& named : policies) {
     if (may_skip && is_half_empty(named.policy, search.form)) continue;
     recipe.policy_name = named.name;
@@ -242,7 +240,8 @@ void search_policies(BestOffer<GemmProblem>& best, PolicySearch const& search) {
         !search.options.policy.block_k)
       shorten_steps(recipe.policy, search.form);
     Volume const volume = search.group == nullptr ? volume_of(search.form, recipe) : Volume{};
-    if (may_skip && !best.takes(least_seconds_of_parts(recipe, search.form, search.device.gpu, volume, 1)))
+    if (may_skip &&
+        !best.takes(least_seconds_of_parts(recipe, search.form, search.device.gpu, volume, 1), named.share))
       continue;
     choose_epilogue(recipe.policy, search);
     bound_registers(recipe, search, any_policy);
@@ -250,7 +249,7 @@ void search_policies(BestOffer<GemmProblem>& best, PolicySearch const& search) {
     if (!refusal.empty()) {
       best.refuse(std::move(refusal));
     } else if (search.group == nullptr) {
-      search_partitions(best, recipe, volume, search);
+      search_partitions(best, recipe, volume, named.share, search);
     } else {
       finalize_recipe(recipe, *search.group, search.device.gpu);
       if (best.takes(recipe.predicted_seconds)) best.take({{}, 0, recipe.predicted_seconds, recipe, {}});
@@ -267,7 +266,7 @@ Offer<GemmProblem> result_of(BestOffer<GemmProblem>&& best) {
 }
 
 // The policy and operand paths that are predicted to be fastest with wgmma. The text includes the predictions
-// for the other paths; a refusal is that of the first path.
+// for the other paths, of exchanged operands only if they are faster; a refusal is that of the first path.
 Offer<GemmProblem> best_path(GemmProblem const& problem, Device const& device, PlanOptions const& asked) {
   std::optional<Offer<GemmProblem>> best;  // or the refusal of the first path
   PlanOptions options = asked;
@@ -289,7 +288,9 @@ Offer<GemmProblem> best_path(GemmProblem const& problem, Device const& device, P
     CanonicalGemm const left = repacked(path.form, path.passes);
     std::string const refusal = wgmma_violation(left, device.gpu);
     if (refusal.empty()) {
-      BestOffer<GemmProblem> of_path;
+      bool const has_limit = path.exchanged && best && best->refusal.empty();
+      BestOffer<GemmProblem> of_path =
+          has_limit ? BestOffer<GemmProblem>(0.97 * best->predicted_seconds) : BestOffer<GemmProblem>();
       search_policies(of_path, {MainLoop::warp_specialized, Multiply::wgmma, problem, left, device, options,
                                 &path.passes});
       offer = result_of(std::move(of_path));

@@ -14,8 +14,4 @@ std::vector<Candidate<GemmProblem>> gemm_candidates(Backend backend);
 Offer<GemmProblem> group_offer(MainLoop main_loop, GroupedGemmProblem const& problem, GroupForm const& group,
                                Device const& device, PlanOptions const& options);
 
-// Returns the epilogue schedule: staged, with a rolled loop, if the expression has many operations or a long
-// one.
-EpilogueSchedule epilogue_schedule(epilogue::Expression const& expression);
-
 }  // namespace cosmati::plan

@@ -47,16 +47,17 @@ std::vector<OperandPath> operand_paths(GemmProblem const& problem, std::optional
   for (bool const swapped : {own, !own}) {
     CanonicalGemm const form = canonical(problem, swapped);
     // A tile has at least 64 rows but may have fewer columns, so exchanging m and n wastes less of it if D
-    // has few rows. Conversely, tiles of 96 or 160 columns may divide the larger extent among all
-    // multiprocessors where 64, 128 or 192 rows do not.
-    constexpr Index few = 64;
-    bool const has_few_rows = form.n <= few && form.m > form.n;
-    bool const is_wide = form.m <= few && form.n > form.m && form.batch == 1;
-    bool const gains = !side && (has_few_rows || is_wide);
+    // has few rows. Conversely, tiles of any number of columns may divide an extent among all multiprocessors
+    // where 64, 128 or 192 rows do not, which matters if there are few tiles.
+    constexpr Index few_rows = 64, few_elements = Index{1} << 23;
+    bool const has_few_rows = form.n <= few_rows && form.m > form.n;
+    bool const has_few_tiles = form.batch == 1 && form.m * form.n <= few_elements;
     bool const registers = size_of(form.a.type) == 4 && access_of(form.a).along == Along::mn;
     for (Choice const& a : choices_of(form.a, form.m, form, true))
       for (Choice const& b : choices_of(form.b, form.n, form, false)) {
         bool const by_registers = registers && a.pass.bytes == 0;
+        bool const in_place = a.pass.bytes + b.pass.bytes == 0 && !a.by_threads && !b.by_threads;
+        bool const gains = !side && (has_few_rows || (has_few_tiles && in_place));
         if (swapped != own && !by_registers && !gains) continue;  // no new path
         OperandPath path{form, {}, swapped != own};
         path.form.a.by_threads = a.by_threads;

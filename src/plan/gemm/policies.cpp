@@ -225,7 +225,7 @@ std::string foreign_policy(PolicyRequest const& request, std::vector<NamedPolicy
     return fmt::format("policy '{}' applies only to gemv", name);
   if (has_policy(tiny_policies(Multiply::fma, DataType::f32, 4), name))
     return fmt::format("policy '{}' applies only to tiny", name);
-  if (has_policy(warpgroup_policies(2, DataType::f16), name))
+  if (has_policy(warpgroup_policies(2, DataType::f16), name) || tile_named(name, 2, 2))
     return fmt::format("policy '{}' applies only to products by warp_specialized", name);
   if (has_policy(window_policies(2), name))
     return fmt::format("policy '{}' applies only to convolutions by warp_specialized", name);
@@ -276,6 +276,17 @@ NamedPolicy requested_policy(PolicyRequest const& request, std::vector<NamedPoli
   set(policy.ping_pong, request.ping_pong);
   set(policy.partition, request.partition);
   return result;
+}
+
+EpilogueSchedule epilogue_schedule(epilogue::Expression const& expression) {
+  int weight = 0;
+  for (epilogue::Node const& node : expression.nodes()) {
+    bool const is_long = node.op >= epilogue::Op::exp && node.op != epilogue::Op::relu &&
+                         node.op != epilogue::Op::leaky_relu && node.op != epilogue::Op::clamp &&
+                         node.op != epilogue::Op::round;
+    weight += is_leaf(node.op) ? 0 : is_long ? 8 : 1;
+  }
+  return weight > 8 ? EpilogueSchedule::staged : EpilogueSchedule::direct;
 }
 
 std::string text_of(GemmPolicy const& policy) {

@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "cosmati/epilogue/expression.h"
 #include "cosmati/ops/gemm_recipe.h"
 #include "cosmati/ops/policy_request.h"
 
@@ -11,6 +12,9 @@ namespace cosmati::plan {
 struct NamedPolicy {
   std::string name;
   GemmPolicy policy;
+  // The share of the best other prediction that this policy's must fall below. Below 1 for tiles that are
+  // made for one problem, so that products of other extents can use the same kernels.
+  double share = 1;
 };
 
 // The policies small, medium, large, tall, wide and huge for sums of this type with this multiply and main
@@ -41,6 +45,10 @@ bool takes_any_policy(PolicyRequest request, Multiply multiply);
 // All fields in the syntax of PolicyRequest: "block_m=128,...,partition=tiles". The main loop and
 // `full_tiles` are omitted, since callers cannot choose them.
 std::string text_of(GemmPolicy const& policy);
+
+// Returns the epilogue schedule: staged, with a rolled loop, if the expression has many operations or a long
+// one.
+EpilogueSchedule epilogue_schedule(epilogue::Expression const& expression);
 
 // The reason why this policy is invalid for these element types; empty if it is valid.
 std::string policy_violation(GemmPolicy const& policy, DataType a, DataType b, DataType sum);

@@ -9,7 +9,6 @@
 
 #include "cosmati/ops/error.h"
 #include "src/plan/built_in_tuning.h"
-#include "src/plan/gemm/choice.h"
 #include "src/plan/gemm/policies.h"
 
 namespace cosmati::plan {

@@ -4,9 +4,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdio>
 
 #include "cosmati/core/cluster.h"
 #include "src/ops/architecture.h"
+#include "src/plan/integers.h"
 
 namespace cosmati::plan {
 namespace {
@@ -14,6 +16,14 @@ namespace {
 // Tiles begin at multiples of 1024 bytes and must end at one: the barrier of a stage expects the bytes of its
 // tiles with their padding, and would wait forever for those that TMA does not write.
 constexpr int tile_bytes_unit = 1024;
+
+// What remains of a block's 227 KiB beside barriers and alignment.
+constexpr int max_shared_bytes = 225 * 1024;
+
+// The number of which the columns of a warpgroup must be a multiple, if B is K-major; otherwise 16.
+int columns_unit(int element_bytes, DataType sum, bool promotes) {
+  return sum == DataType::f32 && element_bytes != 1 && !promotes ? 8 : 16;
+}
 
 // The reason why TMA cannot copy `matrix` of `rows` by `columns` elements, contiguous along the columns or
 // along the rows; empty if it can.
@@ -97,10 +107,10 @@ bool stores_by_tma(GemmPolicy const& policy, CanonicalGemm const& form) {
   // A TMA store writes full 16-byte units, even if a row ends within one (seen on an H200).
   bool const along_m = direction_of_result(form) == Along::mn;
   bool const whole_units = (along_m ? form.m : form.n) * size_of(form.d.type) % 16 == 0;
-  // The boxes of a TMA store need rows of at least 32 bytes, the span of the smallest swizzle.
+  // The boxes of a TMA store need rows of at least 32 bytes, in multiples of 16.
   int const size = size_of(form.d.type);
-  int const row = along_m ? tensor_store_rows : part_of_row(policy.warp_n / policy.cluster_k, size);
-  bool const wide_rows = row * size >= 32;
+  int const row = along_m ? tensor_store_rows : columns_of_store(policy.warp_n / policy.cluster_k, size);
+  bool const wide_rows = row * size >= 32 && row * size % 16 == 0;
   return whole_units && wide_rows && policy.epilogue == EpilogueSchedule::direct &&
          (along_m || form.d.column_stride == 1 || form.n == 1) &&
          tma_violation("", form.d, form.m, form.n, !along_m).empty() &&
@@ -189,6 +199,62 @@ std::vector<NamedPolicy> warpgroup_policies(int element_bytes, DataType sum) {
   return list;
 }
 
+std::optional<NamedPolicy> tile_named(std::string const& name, int element_bytes, int result_bytes) {
+  int block_m = 0, block_n = 0, cluster_m = 1, cluster_n = 1, end = 0;
+  char const* const text = name.c_str();
+  if (std::sscanf(text, "%3dx%3d%n_%1dx%1d%n", &block_m, &block_n, &end, &cluster_m, &cluster_n, &end) < 2 ||
+      static_cast<std::size_t>(end) != name.size() || block_m < 64 || block_n < 1)
+    return {};
+  // As many stages as remain beside a store buffer for the whole tile.
+  int const shared = max_shared_bytes - block_m * block_n * std::min(result_bytes, 2);
+  int const stages = std::clamp(shared / ((block_m + block_n) * step_bytes), 2, 12);
+  NamedPolicy named =
+      policy_of({"", block_m, block_n, block_m > 192 ? 32 : 16, stages, cluster_m, 1, 1}, element_bytes);
+  named.policy.cluster_n = cluster_n;
+  named.name = name;
+  return named;
+}
+
+std::vector<NamedPolicy> fitted_policies(CanonicalGemm const& form, Gpu const& gpu) {
+  struct Height {
+    int block_m, max_columns;
+  };
+  constexpr Height heights[] = {{64, 256}, {128, 256}, {192, 192}, {256, 128}};
+  int const size = size_of(form.a.type);
+  // Rows of a MN-major B would be shorter than 64 bytes, which TMA loads slowly.
+  if (access_of(form.b).along == Along::mn || form.b.by_threads) return {};
+  std::vector<NamedPolicy> list;
+  for (Height const& height : heights)
+    for (int rounds = 1; rounds <= 2; ++rounds) {
+      Index const tiles_m = ceiling_divide(form.m, height.block_m) * form.batch;
+      Index const tiles_n = Index{gpu.multiprocessors} * rounds / tiles_m;
+      if (tiles_n == 0) continue;
+      // Two rows of tiles share each tile of b.
+      int const cluster_m = tiles_m == 2 && form.batch == 1 ? 2 : 1;
+      Index const least = ceiling_divide(form.n, tiles_n);
+      int const unit = std::max(columns_unit(size, form.sum, form.of_pieces) * cluster_m,
+                                tiles_m > 1 && least > 64 ? 16 : 8);
+      Index const columns = ceiling_divide(least, unit) * unit;
+      if (columns < 16 || columns > height.max_columns) continue;
+      list.push_back(
+          *tile_named(fmt::format("{}x{}{}", height.block_m, columns, cluster_m == 2 ? "_2x1" : ""), size,
+                      size_of(form.d.type)));
+      if (tiles_m > 1) list.back().share = 0.95;
+    }
+  return list;
+}
+
+std::vector<NamedPolicy> tiles_for(CanonicalGemm const& form, Gpu const& gpu,
+                                   std::vector<std::string> const& names) {
+  std::vector<NamedPolicy> list = fitted_policies(form, gpu);
+  int const size = size_of(form.a.type);
+  for (std::string const& name : names)
+    if (auto tile = tile_named(name, size, size_of(form.d.type)))
+      if (!has_policy(list, name) && !has_policy(warpgroup_policies(size, form.sum), name))
+        list.push_back(*std::move(tile));
+  return list;
+}
+
 std::vector<NamedPolicy> window_policies(int element_bytes, bool one_tap) {
   // Tiles for few filters and short sums. In the ping-pong tiles ("turns") one warpgroup stores while the
   // other multiplies.
@@ -226,13 +292,12 @@ std::string warpgroup_policy_violation(GemmPolicy const& p, int element_bytes, D
   if (p.block_m % (4 * p.warp_m) != 0 || p.block_n % p.warp_n != 0)
     return fmt::format("a warpgroup's tile is {}x{}; the block's, {}x{}, is not a multiple of it",
                        4 * p.warp_m, p.warp_n, p.block_m, p.block_n);
-  bool const columns = p.warp_n == 16 || (p.warp_n % 32 == 0 && p.warp_n <= 256);
-  bool const legal = columns && p.block_m <= 256 && p.block_n <= 256;
-  if (!legal || p.warp_n == 224)
+  int const unit = columns_unit(element_bytes, sum, p.promotes);
+  if (p.warp_n < 16 || p.warp_n > 256 || p.warp_n % unit != 0 || p.block_m > 256 || p.block_n > 256)
     return fmt::format(
-        "warp_n = {} of a block tile of {}x{}; valid values: 16, 32, 64, 96, 128, 160, 192 and 256, in a "
-        "block tile of at most 256x256",
-        p.warp_n, p.block_m, p.block_n);
+        "warp_n = {} of a block tile of {}x{}; valid values: multiples of {} from 16 to 256, in a block tile of "
+        "at most 256x256",
+        p.warp_n, p.block_m, p.block_n, unit);
   int const groups = p.consumer_warps() / 4;
   if (p.ping_pong ? groups != 2 : groups > 3)
     return fmt::format("{} warpgroups; ping_pong requires two, each with its own tile; otherwise at most 3",

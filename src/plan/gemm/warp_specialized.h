@@ -1,6 +1,7 @@
 // The planner's part of the warp_specialized main loop: requirements of TMA and wgmma, policies, and
 // predicted times.
 #pragma once
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -35,6 +36,13 @@ bool stores_by_tma(GemmPolicy const& policy, CanonicalGemm const& form);
 // Named tiles (small to vast) with k steps of 128 bytes. Suffixes _pair, _four, _eight: one tile shared by 2,
 // 4 or 8 blocks along k. Others are named by their extents.
 std::vector<NamedPolicy> warpgroup_policies(int element_bytes, DataType sum = DataType::f32);
+// The tile that is named by its extents, "128x80", with as many stages as fit; none if that is not its name.
+std::optional<NamedPolicy> tile_named(std::string const& name, int element_bytes, int result_bytes);
+// Such tiles of this problem: their columns are just as many as let one or two rounds of blocks cover D.
+std::vector<NamedPolicy> fitted_policies(CanonicalGemm const& form, Gpu const& gpu);
+// These, plus those with one of the names.
+std::vector<NamedPolicy> tiles_for(CanonicalGemm const& form, Gpu const& gpu,
+                                   std::vector<std::string> const& names);
 // The named tiles, plus tiles with few columns for convolutions of more than one tap.
 std::vector<NamedPolicy> window_policies(int element_bytes, bool one_tap = false);
 // The tiles of one phase in dgrad_phases; four of them are 256 columns.

@@ -19,8 +19,8 @@ struct Fit {
 
   // Multiplying: shares of the tensor cores' rate. One warpgroup does not saturate them, nor do two in
   // ping-pong that wait for promoted sums.
-  double share_of_peak = 0.97;  // (H100)
-  double alone = 0.68, ping_pong = 0.98, promoting_ping_pong = 0.62;
+  double share_of_peak = 0.90;
+  double alone = 0.75, ping_pong = 0.98, promoting_ping_pong = 0.62;
   double single_turn = 0.88;  // of ping-pong, if a block has one tile (H100: 3136x512x2048)
   double tile_seconds = 0.06e-6;
   // M-major A of 32-bit elements through registers: shares of the rate at 4096^3, where ping-pong 128x128
@@ -32,10 +32,12 @@ struct Fit {
   double power = 0.35, power_of_loads = 0.1, power_of_reads = 0.2, min_power = 0.2, max_power = 0.8;
 
   // Operands by TMA: bytes per clock and multiprocessor, and the share that is left if rows do not begin at
-  // multiples of 128 bytes.
-  double intake = 55.4, intake_of_cluster = 61.0, partial_lines = 0.64;
-  double clocks_of_missing_row = 5;  // (H100)
-  double missing_of_last = 0.6;      // share for the last tile, if there are others (H200)
+  // multiples of 128 bytes, so that each touches two lines of L2 (1000x2000x3000 on an H200;
+  // docs/decisions/0045).
+  double intake = 65, intake_of_cluster = 68;
+  double partial_lines = 0.52, partial_lines_of_cluster = 0.66;
+  double clocks_of_missing_row = 4;
+  double missing_of_last = 0.6;  // share for the last tile, if there are others (H200)
   // Rows of less than 128 bytes (H100, docs/decisions/0040); those of 64 bytes took at most 8 clocks.
   double clocks_of_half_row = 4, clocks_of_short_row = 13;
   // Rows of windows and of their filter, of 64 bytes (H200: 2.3 to 3.1) and of 32 (H200: 1.6).
@@ -65,7 +67,18 @@ struct Fit {
   double exchange_seconds = 0.6e-6, exchange_rate = 57e9;
   double slot_seconds = 0.12e-6, slot_rate = 97e9, handed_on = 2.6e-6;
 };
-constexpr Fit fit;
+constexpr Fit fit_of_products;
+// Convolutions were fitted before the constants of products changed (docs/decisions/0045).
+constexpr Fit fit_of_windows = [] {
+  Fit fit;
+  fit.share_of_peak = 0.97, fit.alone = 0.68;
+  fit.intake = 55.4, fit.intake_of_cluster = 61, fit.clocks_of_missing_row = 5;
+  fit.partial_lines = fit.partial_lines_of_cluster = 0.64;
+  return fit;
+}();
+constexpr Fit const& fit_of(Volume const& volume) {
+  return volume.of_windows ? fit_of_windows : fit_of_products;
+}
 
 constexpr double shared_rate = 128;  // bytes per clock from shared memory
 
@@ -75,7 +88,7 @@ bool is_shifted(OperandAccess const& access, int size) {
 
 // Clocks per step if threads load an operand: with a warp's cp.async, or with aligned 16-byte loads, which
 // are shifted in registers and waited for four at a time.
-double copy_clocks(OperandAccess const& access, int rows, int size) {
+double copy_clocks(Fit const& fit, OperandAccess const& access, int rows, int size) {
   if (!access.by_threads) return 0;
   double const bytes = static_cast<double>(rows) * step_bytes;  // copies by threads have full steps
   if (is_shifted(access, size)) return bytes / (32 * 16) * (fit.clocks_of_shift + fit.clocks_of_wait);
@@ -83,30 +96,46 @@ double copy_clocks(OperandAccess const& access, int rows, int size) {
 }
 
 // The time that a block takes to add another block's part of a tile.
-double seconds_of_slot(GemmRecipe const& recipe) {
+double seconds_of_slot(Fit const& fit, GemmRecipe const& recipe) {
   double const sums = static_cast<double>(recipe.policy.block_m) * recipe.policy.block_n;
   return fit.slot_seconds + sums / recipe.policy.cluster_k * size_of(recipe.sum) / fit.slot_rate;
 }
 
 // Small tiles load their operands more often, from L2 and for each wgmma from shared memory, and draw more
 // power. `share`: the share of the tensor cores' rate that is used, on which the power depends.
-double limited_by_power(double seconds, GemmPolicy const& p, double share = 1) {
+double limited_by_power(Fit const& fit, double seconds, GemmPolicy const& p, double share = 1) {
   double const loads = 128.0 / p.block_m + 128.0 / p.block_n, reads = 128.0 / p.warp_n;
   double const slower = fit.power + fit.power_of_loads * (loads - 1.5) + fit.power_of_reads * (reads - 0.5);
   return seconds * (1 + share * std::clamp(slower, fit.min_power, fit.max_power) *
                             std::min(1.0, seconds / fit.power_seconds));
 }
 
+// The lines that TMA loads of a tile of an operand; windows fill all lines.
+int loaded_lines(Along along, GemmRecipe const& recipe, int block, int slices, CanonicalGemm const& form,
+                 Index extent, Volume const& volume) {
+  if (volume.of_windows) return block;
+  TensorBox const box = tensor_box(along, size_of(form.a.type), recipe.policy.block_k, block, slices);
+  return along == Along::k ? lines_of_copy(box, along, extent) * (box.rows / box.slice_rows) : block;
+}
+int lines_of_a(GemmRecipe const& recipe, CanonicalGemm const& form, Volume const& volume) {
+  GemmPolicy const& p = recipe.policy;
+  return loaded_lines(recipe.a.along, recipe, p.block_m, p.cluster_n, form, form.m, volume);
+}
+int lines_of_b(GemmRecipe const& recipe, CanonicalGemm const& form, Volume const& volume) {
+  GemmPolicy const& p = recipe.policy;
+  return loaded_lines(recipe.b.along, recipe, p.block_n, p.cluster_m, form, form.n, volume);
+}
+
 class Prediction {
  public:
   Prediction(GemmRecipe const& recipe, CanonicalGemm const& form, Gpu const& gpu, Volume const& volume)
-      : recipe_(recipe), p_(recipe.policy), form_(form), gpu_(gpu), volume_(volume) {}
+      : fit_(fit_of(volume)), recipe_(recipe), p_(recipe.policy), form_(form), gpu_(gpu), volume_(volume) {}
 
   double seconds() const {
     double const multiply = multiply_seconds(), load = load_seconds();
-    double const write = volume_.result_bytes / (fit.share_of_stores * gpu_.memory_bytes_per_second);
-    return fit.launch_seconds + std::max(multiply + store_seconds(), load + write) +
-           fit.not_overlapped * std::min(multiply, load) + exchange_seconds() + combine_seconds() +
+    double const write = volume_.result_bytes / (fit_.share_of_stores * gpu_.memory_bytes_per_second);
+    return fit_.launch_seconds + std::max(multiply + store_seconds(), load + write) +
+           fit_.not_overlapped * std::min(multiply, load) + exchange_seconds() + combine_seconds() +
            missing_seconds();
   }
 
@@ -114,47 +143,48 @@ class Prediction {
   // Clocks of a step of one block: products, operands by TMA, or copies by threads, whichever takes longest.
   double step_clocks() const {
     // TMA fills rows beyond the edge of an operand with zeros, slowly.
-    double const missing =
-        missing_rows(form_.m, p_.block_m) + (keeps_b() ? 0 : missing_rows(form_.n, p_.block_n));
+    double const missing = missing_rows(form_.m, p_.block_m, lines_of_a_) +
+                           (keeps_b() ? 0 : missing_rows(form_.n, p_.block_n, lines_of_b_));
     double const clocks = std::max(
-        {block_ * p_.block_k / products_per_clock(), intake_clocks() + fit.clocks_of_missing_row * missing,
-         copy_clocks(recipe_.a, p_.block_m, size_) + copy_clocks(recipe_.b, p_.block_n, size_)});
+        {block_ * p_.block_k / products_per_clock(), intake_clocks() + fit_.clocks_of_missing_row * missing,
+         copy_clocks(fit_, recipe_.a, p_.block_m, size_) + copy_clocks(fit_, recipe_.b, p_.block_n, size_)});
     if (size_ != 4 || recipe_.a.along != Along::mn) return clocks;
     // If A passes through registers, it is loaded from shared memory by the warps rather than by wgmma, which
     // takes longer; all loads of a step also share the rate of shared memory. A warpgroup that multiplies
     // alone waits for its registers.
-    double const share = p_.ping_pong ? fit.through_registers_ping_pong : fit.through_registers;
+    double const share = p_.ping_pong ? fit_.through_registers_ping_pong : fit_.through_registers;
     double const columns = p_.warp_n, multiplies = block_ * p_.block_k / (64 * columns * 8);
     return std::max(clocks / share, multiplies * (64 + columns) * 32 / shared_rate);
   }
-  // The rows missing from the last tile of an extent. In a single round, the other tiles wait for it.
-  double missing_rows(Index extent, Index block) const {
+  // The rows missing from the last tile of an extent that TMA fills. In a single round, the other tiles wait
+  // for it.
+  double missing_rows(Index extent, Index block, int lines) const {
     Index const tiles = ceiling_divide(extent, block);
     auto const rows = static_cast<double>(tiles * block - extent);
-    return tiles == 1 ? rows
-                      : fit.missing_of_last * (rounds_ <= 1 ? rows : rows / static_cast<double>(tiles));
+    return tiles == 1 ? rows - static_cast<double>(block - lines)
+                      : fit_.missing_of_last * (rounds_ <= 1 ? rows : rows / static_cast<double>(tiles));
   }
   // Whether B stays in shared memory: k is a single step, and there is one column of tiles.
   bool keeps_b() const { return volume_.steps <= 1 && p_.cluster_k == 1 && form_.n <= p_.block_n; }
   double intake_clocks() const {
-    double const rows_of_b = keeps_b() ? 0 : p_.block_n, bytes = depth_bytes();
+    double const rows_of_b = keeps_b() ? 0 : lines_of_b_, bytes = depth_bytes();
     bool const half = std::min(bytes, static_cast<double>(form_.k) * size_) * 2 >= step_bytes;
-    double const of_half = volume_.of_windows ? fit.clocks_of_half_window : fit.clocks_of_half_row,
-                 of_short = volume_.of_windows ? fit.clocks_of_short_window : fit.clocks_of_short_row;
+    double const of_half = volume_.of_windows ? fit_.clocks_of_half_window : fit_.clocks_of_half_row,
+                 of_short = volume_.of_windows ? fit_.clocks_of_short_window : fit_.clocks_of_short_row;
     double const row = bytes == step_bytes ? 0 : half ? of_half : of_short;
     // In a shallow step, only rows along k are short.
     auto const clocks = [&](Along along) { return std::max(bytes / intake(), along == Along::k ? row : 0); };
-    return p_.block_m * clocks(recipe_.a.along) + rows_of_b * clocks(recipe_.b.along);
+    return lines_of_a_ * clocks(recipe_.a.along) + rows_of_b * clocks(recipe_.b.along);
   }
   double depth_bytes() const { return p_.block_k * size_; }  // of a step
   double products_per_clock() const {
-    double products = 4096.0 / size_ * fit.share_of_peak;
+    double products = 4096.0 / size_ * fit_.share_of_peak;
     if (p_.ping_pong)
-      products *= (p_.promotes || is_float8(form_.a.type) ? fit.promoting_ping_pong : fit.ping_pong) *
-                  (rounds_ <= 1 ? fit.single_turn : 1);
+      products *= (p_.promotes || is_float8(form_.a.type) ? fit_.promoting_ping_pong : fit_.ping_pong) *
+                  (rounds_ <= 1 ? fit_.single_turn : 1);
     double const together =
         std::min<double>(p_.blocks, std::ceil(blocks_ / multiprocessors_));  // per multiprocessor
-    if (p_.consumer_warps() * together <= 4) products *= fit.alone;
+    if (p_.consumer_warps() * together <= 4) products *= fit_.alone;
     return products;
   }
   double intake() const {
@@ -162,19 +192,22 @@ class Prediction {
       Index const pitch = operand.column_stride == 1 ? operand.row_stride : operand.column_stride;
       return pitch * size_ % step_bytes == 0;
     };
-    return (p_.cluster_m * p_.cluster_n > 1 ? fit.intake_of_cluster : fit.intake) *
-           (in_whole_lines(form_.a) && in_whole_lines(form_.b) ? 1.0 : fit.partial_lines);
+    bool const shared = p_.cluster_m * p_.cluster_n > 1;
+    double const partial = shared ? fit_.partial_lines_of_cluster : fit_.partial_lines;
+    return (shared ? fit_.intake_of_cluster : fit_.intake) *
+           (in_whole_lines(form_.a) && in_whole_lines(form_.b) ? 1.0 : partial);
   }
 
   double multiply_seconds() const {
     double const clocks = step_clocks();
     double const pieces = streams_ ? p_.blocks * (share_ + 1) : rounds_;
     double const seconds =
-        rounds_ * steps_ * clocks / gpu_.clock_hertz + pieces * fit.tile_seconds / p_.blocks;
-    if (volume_.longest <= volume_.steps) return limited_by_power(seconds, p_, share_of_products(clocks));
+        rounds_ * steps_ * clocks / gpu_.clock_hertz + pieces * fit_.tile_seconds / p_.blocks;
+    if (volume_.longest <= volume_.steps)
+      return limited_by_power(fit_, seconds, p_, share_of_products(clocks));
     double const deepest = std::ceil(volume_.longest / p_.cluster_k) * clocks / gpu_.clock_hertz;
     // The deepest tile of a group, or phase.
-    return limited_by_power(std::max(seconds, deepest), p_, share_of_products(clocks));
+    return limited_by_power(fit_, std::max(seconds, deepest), p_, share_of_products(clocks));
   }
   // The share of the tensor cores' rate that is used by products of elements of D. 1 for matrices, for which
   // the power limit was fitted without it (docs/decisions/0045).
@@ -193,16 +226,16 @@ class Prediction {
     auto const has_few_buffers = [](TensorStore const& store) { return store.buffers < store.boxes; };
     bool const waits = p_.partition != Partition::split_k_parallel && stores_by_tma(p_, form_) &&
                        has_few_buffers(tensor_store_of(p_, form_));
-    double const rate = direction_of_result(form_) == Along::mn ? fit.store_rate_along_m : fit.store_rate;
+    double const rate = direction_of_result(form_) == Along::mn ? fit_.store_rate_along_m : fit_.store_rate;
     double const stores = p_.ping_pong ? 1 : streams_ ? rounds_ + 0.5 : rounds_;
-    return (waits ? fit.waits_for_buffer : 1.0) * stores *
-           (fit.store_seconds + stored() / p_.cluster_k * size_of(form_.d.type) / rate);
+    return (waits ? fit_.waits_for_buffer : 1.0) * stores *
+           (fit_.store_seconds + stored() / p_.cluster_k * size_of(form_.d.type) / rate);
   }
 
   // With a single shallow step, tile elements beyond the edge of D take additional time.
   double missing_seconds() const {
     if (depth_bytes() == step_bytes || volume_.steps > 1) return 0;
-    return fit.not_hidden * rounds_ * (block_ - stored()) / fit.missing_rate;
+    return fit_.not_hidden * rounds_ * (block_ - stored()) / fit_.missing_rate;
   }
   // The elements of a tile that lie within D.
   double stored() const {
@@ -212,24 +245,27 @@ class Prediction {
   double load_seconds() const {
     // The achieved memory bandwidth depends on the bytes in flight per multiprocessor.
     double const bytes_for_full_rate =
-        fit.latency_seconds * gpu_.memory_bytes_per_second / gpu_.multiprocessors;
+        fit_.latency_seconds * gpu_.memory_bytes_per_second / gpu_.multiprocessors;
     double const resident =
         std::min<double>(p_.blocks, (streams_ ? all_resident_ : blocks_) / gpu_.multiprocessors);
     double const drawn = std::clamp(resident * bytes_in_flight() / bytes_for_full_rate, 0.01, 1.0);
     // Blocks at different depths of streamed tiles share their operands in L2 less often.
-    double const shared_less = streams_ ? fit.shared_less * recipe_.streamed * volume_.steps * depth_bytes() *
-                                              (static_cast<double>(p_.block_m) / p_.cluster_n +
-                                               static_cast<double>(p_.block_n) / p_.cluster_m)
-                                        : 0;
+    double const shared_less = streams_
+                                   ? fit_.shared_less * recipe_.streamed * volume_.steps * depth_bytes() *
+                                         (static_cast<double>(p_.block_m) / p_.cluster_n +
+                                          static_cast<double>(p_.block_n) / p_.cluster_m)
+                                   : 0;
     // Partial sums that do not fit in the L2 cache add to the memory traffic.
     double const parts =
         recipe_.splits > 1
-            ? std::max(0.0, blocks_ / p_.cluster_k * block_ * size_of(recipe_.sum) - fit.bytes_in_l2)
+            ? std::max(0.0, blocks_ / p_.cluster_k * block_ * size_of(recipe_.sum) - fit_.bytes_in_l2)
             : 0;
-    double const rate = fit.share_of_loads * drawn * gpu_.memory_bytes_per_second;
+    double const rate = fit_.share_of_loads * drawn * gpu_.memory_bytes_per_second;
     // A small number of blocks, as in the last round, does not reach the memory's full rate.
     double const last = streams_ ? 0 : blocks_ - std::floor(share_) * all_resident_, part = last / blocks_;
-    double const rate_of_last = std::min(rate, std::min(last, multiprocessors_) * fit.multiprocessor_rate);
+    // Multiprocessors with more blocks than others take longer.
+    double const at_once = last > 0 ? last / std::ceil(last / multiprocessors_) : 0;
+    double const rate_of_last = std::min(rate, at_once * fit_.multiprocessor_rate);
     return (volume_.operand_bytes + parts + shared_less + read_again_bytes()) *
            ((1 - part) / rate + (last > 0 ? part / rate_of_last : 0));
   }
@@ -240,7 +276,7 @@ class Prediction {
                                             : ceiling_divide(form_.m, Index{p_.block_m} * p_.cluster_m);
     if (readers <= 1 || volume_.longest != volume_.steps) return 0;
     auto const rows = static_cast<double>(std::max(form_.m, form_.n) * form_.batch);
-    return fit.read_again * std::min(rows * static_cast<double>(form_.k) * size_, volume_.operand_bytes);
+    return fit_.read_again * std::min(rows * static_cast<double>(form_.k) * size_, volume_.operand_bytes);
   }
   // The bytes that a block has in flight: those of all stages, of half of them if threads load an operand, or
   // four runs per thread with shifted copies.
@@ -257,17 +293,17 @@ class Prediction {
   double exchange_seconds() const {
     if (p_.cluster_k == 1) return 0;
     return std::ceil(blocks_ / all_resident_) *
-           (fit.exchange_seconds + block_ * size_of(recipe_.sum) / fit.exchange_rate);
+           (fit_.exchange_seconds + block_ * size_of(recipe_.sum) / fit_.exchange_rate);
   }
   // Blocks add the parts of other blocks.
   double combine_seconds() const {
-    double const slot = seconds_of_slot(recipe_);
+    double const slot = seconds_of_slot(fit_, recipe_);
     if (streams_) {
       // Not measured: if ranges are longer than a tile, partial sums are ready before they are needed.
       double const added = std::max(1.0, std::ceil(all_resident_ / recipe_.streamed));
-      return (share_ < 1 ? fit.handed_on : fit.handed_on / 2) + (1 + added) * slot;
+      return (share_ < 1 ? fit_.handed_on : fit_.handed_on / 2) + (1 + added) * slot;
     }
-    return p_.partition == Partition::split_k && recipe_.splits > 1 ? fit.handed_on + splits_ * slot : 0;
+    return p_.partition == Partition::split_k && recipe_.splits > 1 ? fit_.handed_on + splits_ * slot : 0;
   }
 
   // With stream-K all blocks finish at the same time, to within one step, and each processes one more piece
@@ -278,12 +314,15 @@ class Prediction {
     return full * p_.blocks + std::min<double>(p_.blocks, std::ceil(rest / multiprocessors_));
   }
 
+  Fit const& fit_;
   GemmRecipe const& recipe_;
   GemmPolicy const& p_;
   CanonicalGemm const& form_;
   Gpu const& gpu_;
   Volume const& volume_;
   int const size_ = size_of(form_.a.type);
+  int const lines_of_a_ = lines_of_a(recipe_, form_, volume_),
+            lines_of_b_ = lines_of_b(recipe_, form_, volume_);
   bool const streams_ = p_.partition == Partition::stream_k && recipe_.streamed > 0;
   double const splits_ = static_cast<double>(recipe_.splits);
   double const block_ = static_cast<double>(p_.block_m) * p_.block_n;  // elements
@@ -304,6 +343,7 @@ double predict_warp_specialized(GemmRecipe const& recipe, CanonicalGemm const& f
 
 double least_seconds_by_wgmma(GemmRecipe const& recipe, CanonicalGemm const& form, Gpu const& gpu,
                               Volume const& volume, int splits) {
+  Fit const& fit = fit_of(volume);
   GemmPolicy const& p = recipe.policy;
   int const size = size_of(form.a.type);
   // Clocks of all steps of all tiles: products, operands by TMA unless B stays in shared memory, or by
@@ -311,19 +351,20 @@ double least_seconds_by_wgmma(GemmRecipe const& recipe, CanonicalGemm const& for
   double const block = static_cast<double>(p.block_m) * p.block_n;
   double const products =
       block * p.block_k * size / (4096 * fit.share_of_peak * (p.ping_pong ? fit.ping_pong : 1.0));
-  double const intake =
-      volume.steps > 1 ? (p.block_m + p.block_n) * (p.block_k * size / fit.intake_of_cluster) : 0;
-  double const copies = copy_clocks(recipe.a, p.block_m, size) + copy_clocks(recipe.b, p.block_n, size);
+  int const lines = lines_of_a(recipe, form, volume) + lines_of_b(recipe, form, volume);
+  double const intake = volume.steps > 1 ? lines * (p.block_k * size / fit.intake_of_cluster) : 0;
+  double const copies =
+      copy_clocks(fit, recipe.a, p.block_m, size) + copy_clocks(fit, recipe.b, p.block_n, size);
   double const clocks = volume.tiles * volume.steps * std::max({products, intake, copies});
   double const busy = splits == 1
                           ? gpu.multiprocessors
                           : std::min<double>(gpu.multiprocessors, volume.tiles * splits * p.cluster_k);
-  double const multiply = limited_by_power(clocks / (busy * gpu.clock_hertz), p);
+  double const multiply = limited_by_power(fit, clocks / (busy * gpu.clock_hertz), p);
   double const load = volume.operand_bytes / (fit.share_of_loads * gpu.memory_bytes_per_second);
   constexpr double rounding = 1 - 1e-9;
   double const whole = rounding * (fit.launch_seconds + std::max(multiply, load) +
                                    fit.not_overlapped * std::min(multiply, load));
-  return splits == 1 ? whole : whole + fit.handed_on + splits * seconds_of_slot(recipe);
+  return splits == 1 ? whole : whole + fit.handed_on + splits * seconds_of_slot(fit, recipe);
 }
 
 }  // namespace cosmati::plan

@@ -64,7 +64,7 @@ enum class FunctionAttribute : unsigned {  // CUfunction_attribute
 enum class TensorMapType : unsigned { u8 = 0, u16 = 1, u32 = 2, u64 = 4 };  // CUtensorMapDataType
 enum class TensorMapSwizzle : unsigned { none = 0, bytes32 = 1, bytes64 = 2, bytes128 = 3 };
 enum class TensorMapInterleave : unsigned { none = 0 };
-enum class TensorMapPromotion : unsigned { none = 0, bytes256 = 3 };  // CUtensorMapL2promotion
+enum class TensorMapPromotion : unsigned { none = 0, bytes128 = 2 };  // CUtensorMapL2promotion
 enum class TensorMapFill : unsigned { zeros = 0 };                    // CUtensorMapFloatOOBfill
 
 struct LaunchAttribute {  // CUlaunchAttribute

@@ -39,7 +39,7 @@ arch::TensorMap encode_by_driver(program::TiledTensor const& tensor) {
   arch::TensorMap map{};
   driver().cuTensorMapEncodeTiled(&map, type_of(tensor.element_bytes), static_cast<unsigned>(tensor.rank),
                                   tensor.address, extents, strides, box, steps, TensorMapInterleave::none,
-                                  swizzle_of_row(tensor.swizzle_bytes), TensorMapPromotion::bytes256,
+                                  swizzle_of_row(tensor.swizzle_bytes), TensorMapPromotion::bytes128,
                                   TensorMapFill::zeros);
   return map;
 }
@@ -58,7 +58,7 @@ arch::TensorMap encode_by_driver(program::WindowedTensor const& tensor) {
   driver().cuTensorMapEncodeIm2col(&map, type_of(tensor.element_bytes), 4, tensor.address, extents, strides,
                                    tensor.lower, tensor.upper, static_cast<unsigned>(tensor.channels),
                                    static_cast<unsigned>(tensor.windows), steps, TensorMapInterleave::none,
-                                   swizzle_of_row(tensor.swizzle_bytes), TensorMapPromotion::bytes256,
+                                   swizzle_of_row(tensor.swizzle_bytes), TensorMapPromotion::bytes128,
                                    TensorMapFill::zeros);
   return map;
 }

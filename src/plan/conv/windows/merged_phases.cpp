@@ -10,7 +10,6 @@
 #include "src/plan/conv/windows/packing.h"
 #include "src/plan/emulated/contents.h"
 #include "src/plan/emulated/policy.h"
-#include "src/plan/gemm/choice.h"
 #include "src/plan/gemm/model.h"
 #include "src/plan/gemm/policies.h"
 #include "src/plan/gemm/warp_specialized.h"

@@ -13,7 +13,6 @@
 #include "src/plan/conv/windows/tma_im2col.h"
 #include "src/plan/emulated/contents.h"
 #include "src/plan/emulated/policy.h"
-#include "src/plan/gemm/choice.h"
 #include "src/plan/gemm/model.h"
 #include "src/plan/gemm/partition.h"
 #include "src/plan/gemm/policies.h"

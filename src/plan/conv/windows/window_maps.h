@@ -22,7 +22,7 @@ inline program::WindowedTensor windowed_tensor(ImageMap const& image, DataType t
   std::copy_n(image.step, 2, tensor.step);
   tensor.channels = box.row;
   tensor.windows = box.rows;
-  tensor.swizzle_bytes = box.row * size;
+  tensor.swizzle_bytes = swizzle_bytes(box.row * size);
   return tensor;
 }
 

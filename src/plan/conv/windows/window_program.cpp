@@ -77,7 +77,7 @@ struct WindowLaunch {
   }
   void fill_result(ResultArguments& to, WindowProduct const& part, program::Run const& run) const {
     DigitForm const& d = part.form.d;
-    TensorBox const box = tensor_box(Along::k, size_of(d.type), store->columns, tensor_store_rows, 1);
+    TensorBox const box{store->columns, tensor_store_rows, 1, true, tensor_store_rows, 1};
     to.map = run.encode(windowed_tensor(part.result, d.type, moved(result.of(run), d.base, d.type), box));
     to.pixels = {Divisor(part.result.extent[2]), Divisor(part.result.extent[1])};
   }

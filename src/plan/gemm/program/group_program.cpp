@@ -99,7 +99,8 @@ struct GroupRecords {
   void fill(TensorMapOfProblem& to, MatrixForm const& form, Index outer, Index depth, Along along,
             TensorBox const& box, Encoder const& encode) const {
     if (depth > 0)  // otherwise nothing is loaded
-      to.bound.map = encode(tiled_tensor(form, any_address(), outer, depth, 1, along, box));
+      to.bound.map = encode(
+          tiled_tensor(form, any_address(), outer, depth, 1, along == Along::k, box.row, box.slice_rows));
   }
   void fill_result(MatrixArguments& to, CanonicalGemm const& form, Encoder const&) const {
     to = matrix_arguments(form.d, nullptr);

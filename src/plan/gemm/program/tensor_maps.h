@@ -12,8 +12,14 @@ inline long long stride_bytes(Index stride, Index extent, int element_bytes) {
   return extent > 1 ? stride * element_bytes : 16;
 }
 
+// The bytes over which TMA swizzles the rows of a box; 0 if it cannot.
+inline int swizzle_bytes(int row_bytes) {
+  Swizzle const swizzle = swizzle_of(row_bytes);
+  return swizzle == Swizzle::none ? 0 : span_of(swizzle);
+}
+
 // A batch of (rows, columns) matrices that are contiguous along the columns or along the rows: boxes of
-// `box_neighbors` by `box_lines` of one matrix, swizzled over the bytes of box_neighbors.
+// `box_neighbors` by `box_lines` of one matrix, swizzled if possible.
 inline program::TiledTensor tiled_tensor(MatrixForm const& matrix, void const* data, Index rows,
                                          Index columns, Index batch, bool along_columns, int box_neighbors,
                                          int box_lines) {
@@ -27,13 +33,14 @@ inline program::TiledTensor tiled_tensor(MatrixForm const& matrix, void const* d
       .extent = {neighbors, lines, batch},
       .stride = {0, stride_bytes(line_stride, lines, size), stride_bytes(matrix.batch_stride, batch, size)},
       .box = {box_neighbors, box_lines, 1},
-      .swizzle_bytes = box_neighbors * size};
+      .swizzle_bytes = swizzle_bytes(box_neighbors * size)};
 }
 
-// The same for an operand of (outer, depth) matrices.
+// The same for an operand of (outer, depth) matrices that TensorSource loads.
 inline program::TiledTensor tiled_tensor(MatrixForm const& operand, void const* data, Index outer,
                                          Index depth, Index batch, Along along, TensorBox const& box) {
-  return tiled_tensor(operand, data, outer, depth, batch, along == Along::k, box.row, box.slice_rows);
+  return tiled_tensor(operand, data, outer, depth, batch, along == Along::k, box.row,
+                      lines_of_copy(box, along, outer));
 }
 
 // Returns a map of the whole address space, for matrices like that of `tensor` at any address.
