@@ -63,63 +63,83 @@ struct WarpgroupTail {
 #define COSMATI_NAMES_OF_A_IN_REGISTERS(a0, a1, a2, a3) "{" a0 ", " a1 ", " a2 ", " a3 "}"
 #define COSMATI_A_IN_REGISTERS "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3])
 
-#define COSMATI_WGMMA_OF(columns, whole, A)                           \
-  if constexpr (n == columns && is_same<Sum, float>)                  \
-    COSMATI_WGMMA(columns, whole, "+f", , A, COSMATI_INPUTS_##whole); \
-  else if constexpr (n == columns && is_same<Sum, int>)               \
-    COSMATI_WGMMA(columns, whole, "+r", , A, COSMATI_INPUTS_##whole);
-#define COSMATI_WGMMA_OF_PAIRS(columns, half, A)        \
+#define COSMATI_WGMMA_OF_FLOATS(columns, count, A)   \
+  if constexpr (n == columns && is_same<Sum, float>) \
+    COSMATI_WGMMA(columns, count, "+f", , A, COSMATI_INPUTS_##count);
+#define COSMATI_WGMMA_OF_INTS(columns, count, A)   \
+  if constexpr (n == columns && is_same<Sum, int>) \
+    COSMATI_WGMMA(columns, count, "+r", , A, COSMATI_INPUTS_##count);
+#define COSMATI_WGMMA_OF_PAIRS(columns, count, A)       \
   if constexpr (n == columns && is_same<Sum, HalfPair>) \
-    COSMATI_WGMMA(columns, half, "+r", .bits, A, COSMATI_INPUTS_##half);
-#define COSMATI_WGMMA_OF_EACH(A)     \
-  COSMATI_WGMMA_OF(8, 4, A)          \
-  COSMATI_WGMMA_OF(16, 8, A)         \
-  COSMATI_WGMMA_OF(24, 12, A)        \
-  COSMATI_WGMMA_OF(32, 16, A)        \
-  COSMATI_WGMMA_OF(40, 20, A)        \
-  COSMATI_WGMMA_OF(48, 24, A)        \
-  COSMATI_WGMMA_OF(56, 28, A)        \
-  COSMATI_WGMMA_OF(64, 32, A)        \
-  COSMATI_WGMMA_OF(72, 36, A)        \
-  COSMATI_WGMMA_OF(80, 40, A)        \
-  COSMATI_WGMMA_OF(88, 44, A)        \
-  COSMATI_WGMMA_OF(96, 48, A)        \
-  COSMATI_WGMMA_OF(104, 52, A)       \
-  COSMATI_WGMMA_OF(112, 56, A)       \
-  COSMATI_WGMMA_OF(120, 60, A)       \
-  COSMATI_WGMMA_OF(128, 64, A)       \
-  COSMATI_WGMMA_OF(136, 68, A)       \
-  COSMATI_WGMMA_OF(144, 72, A)       \
-  COSMATI_WGMMA_OF(152, 76, A)       \
-  COSMATI_WGMMA_OF(160, 80, A)       \
-  COSMATI_WGMMA_OF(168, 84, A)       \
-  COSMATI_WGMMA_OF(176, 88, A)       \
-  COSMATI_WGMMA_OF(184, 92, A)       \
-  COSMATI_WGMMA_OF(192, 96, A)       \
-  COSMATI_WGMMA_OF(200, 100, A)      \
-  COSMATI_WGMMA_OF(208, 104, A)      \
-  COSMATI_WGMMA_OF(216, 108, A)      \
-  COSMATI_WGMMA_OF(224, 112, A)      \
-  COSMATI_WGMMA_OF(232, 116, A)      \
-  COSMATI_WGMMA_OF(240, 120, A)      \
-  COSMATI_WGMMA_OF(248, 124, A)      \
-  COSMATI_WGMMA_OF(256, 128, A)      \
-  COSMATI_WGMMA_OF_PAIRS(8, 2, A)    \
-  COSMATI_WGMMA_OF_PAIRS(16, 4, A)   \
-  COSMATI_WGMMA_OF_PAIRS(32, 8, A)   \
-  COSMATI_WGMMA_OF_PAIRS(48, 12, A)  \
-  COSMATI_WGMMA_OF_PAIRS(64, 16, A)  \
-  COSMATI_WGMMA_OF_PAIRS(80, 20, A)  \
-  COSMATI_WGMMA_OF_PAIRS(96, 24, A)  \
-  COSMATI_WGMMA_OF_PAIRS(112, 28, A) \
-  COSMATI_WGMMA_OF_PAIRS(128, 32, A) \
-  COSMATI_WGMMA_OF_PAIRS(144, 36, A) \
-  COSMATI_WGMMA_OF_PAIRS(160, 40, A) \
-  COSMATI_WGMMA_OF_PAIRS(176, 44, A) \
-  COSMATI_WGMMA_OF_PAIRS(192, 48, A) \
-  COSMATI_WGMMA_OF_PAIRS(208, 52, A) \
-  COSMATI_WGMMA_OF_PAIRS(224, 56, A) \
-  COSMATI_WGMMA_OF_PAIRS(240, 60, A) \
+    COSMATI_WGMMA(columns, count, "+r", .bits, A, COSMATI_INPUTS_##count);
+#define COSMATI_WGMMA_OF_ALL_FLOATS(A) \
+  COSMATI_WGMMA_OF_FLOATS(8, 4, A)     \
+  COSMATI_WGMMA_OF_FLOATS(16, 8, A)    \
+  COSMATI_WGMMA_OF_FLOATS(24, 12, A)   \
+  COSMATI_WGMMA_OF_FLOATS(32, 16, A)   \
+  COSMATI_WGMMA_OF_FLOATS(40, 20, A)   \
+  COSMATI_WGMMA_OF_FLOATS(48, 24, A)   \
+  COSMATI_WGMMA_OF_FLOATS(56, 28, A)   \
+  COSMATI_WGMMA_OF_FLOATS(64, 32, A)   \
+  COSMATI_WGMMA_OF_FLOATS(72, 36, A)   \
+  COSMATI_WGMMA_OF_FLOATS(80, 40, A)   \
+  COSMATI_WGMMA_OF_FLOATS(88, 44, A)   \
+  COSMATI_WGMMA_OF_FLOATS(96, 48, A)   \
+  COSMATI_WGMMA_OF_FLOATS(104, 52, A)  \
+  COSMATI_WGMMA_OF_FLOATS(112, 56, A)  \
+  COSMATI_WGMMA_OF_FLOATS(120, 60, A)  \
+  COSMATI_WGMMA_OF_FLOATS(128, 64, A)  \
+  COSMATI_WGMMA_OF_FLOATS(136, 68, A)  \
+  COSMATI_WGMMA_OF_FLOATS(144, 72, A)  \
+  COSMATI_WGMMA_OF_FLOATS(152, 76, A)  \
+  COSMATI_WGMMA_OF_FLOATS(160, 80, A)  \
+  COSMATI_WGMMA_OF_FLOATS(168, 84, A)  \
+  COSMATI_WGMMA_OF_FLOATS(176, 88, A)  \
+  COSMATI_WGMMA_OF_FLOATS(184, 92, A)  \
+  COSMATI_WGMMA_OF_FLOATS(192, 96, A)  \
+  COSMATI_WGMMA_OF_FLOATS(200, 100, A) \
+  COSMATI_WGMMA_OF_FLOATS(208, 104, A) \
+  COSMATI_WGMMA_OF_FLOATS(216, 108, A) \
+  COSMATI_WGMMA_OF_FLOATS(224, 112, A) \
+  COSMATI_WGMMA_OF_FLOATS(232, 116, A) \
+  COSMATI_WGMMA_OF_FLOATS(240, 120, A) \
+  COSMATI_WGMMA_OF_FLOATS(248, 124, A) \
+  COSMATI_WGMMA_OF_FLOATS(256, 128, A)
+#define COSMATI_WGMMA_OF_ALL_INTS(A) \
+  COSMATI_WGMMA_OF_INTS(8, 4, A)     \
+  COSMATI_WGMMA_OF_INTS(16, 8, A)    \
+  COSMATI_WGMMA_OF_INTS(32, 16, A)   \
+  COSMATI_WGMMA_OF_INTS(48, 24, A)   \
+  COSMATI_WGMMA_OF_INTS(64, 32, A)   \
+  COSMATI_WGMMA_OF_INTS(80, 40, A)   \
+  COSMATI_WGMMA_OF_INTS(96, 48, A)   \
+  COSMATI_WGMMA_OF_INTS(112, 56, A)  \
+  COSMATI_WGMMA_OF_INTS(128, 64, A)  \
+  COSMATI_WGMMA_OF_INTS(144, 72, A)  \
+  COSMATI_WGMMA_OF_INTS(160, 80, A)  \
+  COSMATI_WGMMA_OF_INTS(176, 88, A)  \
+  COSMATI_WGMMA_OF_INTS(192, 96, A)  \
+  COSMATI_WGMMA_OF_INTS(208, 104, A) \
+  COSMATI_WGMMA_OF_INTS(224, 112, A) \
+  COSMATI_WGMMA_OF_INTS(240, 120, A) \
+  COSMATI_WGMMA_OF_INTS(256, 128, A)
+#define COSMATI_WGMMA_OF_ALL_PAIRS(A) \
+  COSMATI_WGMMA_OF_PAIRS(8, 2, A)     \
+  COSMATI_WGMMA_OF_PAIRS(16, 4, A)    \
+  COSMATI_WGMMA_OF_PAIRS(32, 8, A)    \
+  COSMATI_WGMMA_OF_PAIRS(48, 12, A)   \
+  COSMATI_WGMMA_OF_PAIRS(64, 16, A)   \
+  COSMATI_WGMMA_OF_PAIRS(80, 20, A)   \
+  COSMATI_WGMMA_OF_PAIRS(96, 24, A)   \
+  COSMATI_WGMMA_OF_PAIRS(112, 28, A)  \
+  COSMATI_WGMMA_OF_PAIRS(128, 32, A)  \
+  COSMATI_WGMMA_OF_PAIRS(144, 36, A)  \
+  COSMATI_WGMMA_OF_PAIRS(160, 40, A)  \
+  COSMATI_WGMMA_OF_PAIRS(176, 44, A)  \
+  COSMATI_WGMMA_OF_PAIRS(192, 48, A)  \
+  COSMATI_WGMMA_OF_PAIRS(208, 52, A)  \
+  COSMATI_WGMMA_OF_PAIRS(224, 56, A)  \
+  COSMATI_WGMMA_OF_PAIRS(240, 60, A)  \
   COSMATI_WGMMA_OF_PAIRS(256, 64, A)
 
 // d = a * b, plus d if `accumulate`, with both operands in shared memory.
@@ -128,16 +148,19 @@ COSMATI_DEVICE void multiply_warpgroup(Sum (&d)[count], unsigned long long a, un
                                        bool accumulate) {
   check_warpgroup_product<ElementA, ElementB, a_along_outer, b_along_outer, n, Sum, count>();
   using Tail = WarpgroupTail<ElementA, false, a_along_outer, b_along_outer>;
-  COSMATI_WGMMA_OF_EACH(DESCRIPTOR)
+  COSMATI_WGMMA_OF_ALL_FLOATS(DESCRIPTOR)
+  COSMATI_WGMMA_OF_ALL_INTS(DESCRIPTOR)
+  COSMATI_WGMMA_OF_ALL_PAIRS(DESCRIPTOR)
 }
-// The same with A in registers, which must be K-major.
+// The same with A in registers, K-major, and sums in float; other sums would only take time to compile.
 template <class ElementA, class ElementB, bool a_along_outer, bool b_along_outer, int n, class Sum, int count>
 COSMATI_DEVICE void multiply_warpgroup(Sum (&d)[count], unsigned const (&a)[4], unsigned long long b,
                                        bool accumulate) {
   static_assert(!a_along_outer, "A in registers must be K-major");
+  static_assert(is_same<Sum, float>, "with A in registers, sums are float");
   check_warpgroup_product<ElementA, ElementB, a_along_outer, b_along_outer, n, Sum, count>();
   using Tail = WarpgroupTail<ElementA, true, a_along_outer, b_along_outer>;
-  COSMATI_WGMMA_OF_EACH(REGISTERS)
+  COSMATI_WGMMA_OF_ALL_FLOATS(REGISTERS)
 }
 
 // Required before the first product, and after accesses to the sums or registers of A.
