@@ -43,8 +43,8 @@ void finalize_recipe(GemmRecipe& recipe, KPartition const& k_partition, Canonica
   p.full_tiles = form.m % (p.block_m * p.cluster_m) == 0 && form.n % (p.block_n * p.cluster_n) == 0 &&
                  form.k % p.block_k == 0;
   // With results stored by TMA, the kernel distinguishes complete tiles itself.
-  if (!emulated && p.multiply == Multiply::wgmma && stores_by_tma(p, kernel_form(form, p.partition)))
-    p.full_tiles = false;
+  if (p.full_tiles && p.multiply == Multiply::wgmma && !emulated)
+    p.full_tiles = !stores_by_tma(p, kernel_form(form, p.partition));
   // A shifted load touches up to 16 bytes beyond its vector.
   if (p.main_loop == MainLoop::gemv &&
       (gemv_shifts(form.a, true, form.m) || gemv_shifts(form.b, false, form.n)))
@@ -117,10 +117,7 @@ std::string select_policies(PolicySearch const& search, std::vector<NamedPolicy>
                                  std::min(access_of(search.form.a).width, access_of(search.form.b).width),
                                  search.form.k)
                  : product_policies(search.main_loop, search.multiply, search.form.sum, element_bytes);
-  if (search.fits_tiles()) {
-    std::vector<NamedPolicy> const tiles = tiles_for(search.form, search.device.gpu, request.names);
-    policies.insert(policies.end(), tiles.begin(), tiles.end());
-  }
+  if (search.fits_tiles()) append_tiles(policies, search.form, search.device.gpu, request.names);
   if (policies.empty())
     return fmt::format("multiply {}: a lane would load too many single elements", name_of(search.multiply));
   if (std::string foreign = search.emulated() ? "" : foreign_policy(request, policies); !foreign.empty())
@@ -186,9 +183,11 @@ std::vector<KPartition> partitions_to_try(GemmRecipe const& recipe, PolicySearch
 
 // Tries the partitions that are worth trying for the work of a policy, which has the given volume.
 void search_partitions(BestOffer<GemmProblem>& best, GemmRecipe const& undivided, Volume const& volume,
-                       double share, PolicySearch const& search) {
+                       NamedPolicy const& named, PolicySearch const& search) {
   CanonicalGemm const& form = search.form;
-  std::vector<KPartition> const k_partitions = partitions_to_try(undivided, search);
+  std::vector<KPartition> const k_partitions = named.is_fitted && search.any_policy()
+                                                   ? std::vector<KPartition>(1)
+                                                   : partitions_to_try(undivided, search);
   if (k_partitions.empty()) best.refuse(no_partition(search.options.policy.partition));
   std::size_t const widening = search.widening_bytes();
   for (KPartition const& k_partition : k_partitions) {
@@ -215,7 +214,7 @@ void search_partitions(BestOffer<GemmProblem>& best, GemmRecipe const& undivided
     // On an H100, predicted gains of 0.4 to 2.2 % by stream-K at 4096^3, 6144^3 and 10240x4096x4096 turned
     // out to be losses of 2 to 4 %; predicted gains of more than 10 % were real.
     double const gain = k_partition.partition == Partition::stream_k ? 0.95 : 1.0;
-    if (best.takes(recipe.predicted_seconds, share * gain))
+    if (best.takes(recipe.predicted_seconds, named.share * gain))
       best.take({{}, workspace, recipe.predicted_seconds, recipe, {}});
   }
 }
@@ -249,7 +248,7 @@ void search_policies(BestOffer<GemmProblem>& best, PolicySearch const& search) {
     if (!refusal.empty()) {
       best.refuse(std::move(refusal));
     } else if (search.group == nullptr) {
-      search_partitions(best, recipe, volume, named.share, search);
+      search_partitions(best, recipe, volume, named, search);
     } else {
       finalize_recipe(recipe, *search.group, search.device.gpu);
       if (best.takes(recipe.predicted_seconds)) best.take({{}, 0, recipe.predicted_seconds, recipe, {}});

@@ -12,8 +12,10 @@ namespace cosmati::plan {
 struct NamedPolicy {
   std::string name;
   GemmPolicy policy;
-  // The share of the best other prediction that this policy's must fall below. Below 1 for tiles that are
-  // made for one problem, so that products of other extents can use the same kernels.
+  // A tile made for one problem: it covers D in whole rounds, so that k is not divided.
+  bool is_fitted = false;
+  // The share of the best other prediction that this policy's must fall below. Below 1 for fitted tiles, so
+  // that products of other extents can use the same kernels.
   double share = 1;
 };
 

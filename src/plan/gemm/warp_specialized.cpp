@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <iterator>
+#include <utility>
 
 #include "cosmati/core/cluster.h"
 #include "src/ops/architecture.h"
@@ -164,6 +166,7 @@ std::vector<NamedPolicy> basic_policies(int element_bytes) {
                            {"deep_four", 64, 64, 16, 10, 1, 4, 1},    {"tall_four", 128, 64, 16, 7, 1, 4, 1},
                            {"deep_eight", 64, 64, 16, 10, 1, 8, 1}};
   std::vector<NamedPolicy> list;
+  list.reserve(64);  // with those that are added to them
   for (Tiles const& tiles : all) list.push_back(policy_of(tiles, element_bytes));
   return list;
 }
@@ -199,20 +202,30 @@ std::vector<NamedPolicy> warpgroup_policies(int element_bytes, DataType sum) {
   return list;
 }
 
+namespace {
+
+// With as many stages as remain beside a store buffer for the whole tile.
+NamedPolicy tile_of(int block_m, int block_n, int cluster_m, int cluster_n, int element_bytes,
+                    int result_bytes) {
+  int const shared = max_shared_bytes - block_m * block_n * std::min(result_bytes, 2);
+  int const stages = std::clamp(shared / ((block_m + block_n) * step_bytes), 2, 12);
+  NamedPolicy named =
+      policy_of({"", block_m, block_n, block_m > 192 ? 32 : 16, stages, cluster_m, 1, 1}, element_bytes);
+  named.policy.cluster_n = cluster_n;
+  named.name = fmt::format("{}x{}", block_m, block_n);
+  if (cluster_m * cluster_n > 1) named.name += fmt::format("_{}x{}", cluster_m, cluster_n);
+  return named;
+}
+
+}  // namespace
+
 std::optional<NamedPolicy> tile_named(std::string const& name, int element_bytes, int result_bytes) {
   int block_m = 0, block_n = 0, cluster_m = 1, cluster_n = 1, end = 0;
   char const* const text = name.c_str();
   if (std::sscanf(text, "%3dx%3d%n_%1dx%1d%n", &block_m, &block_n, &end, &cluster_m, &cluster_n, &end) < 2 ||
       static_cast<std::size_t>(end) != name.size() || block_m < 64 || block_n < 1)
     return {};
-  // As many stages as remain beside a store buffer for the whole tile.
-  int const shared = max_shared_bytes - block_m * block_n * std::min(result_bytes, 2);
-  int const stages = std::clamp(shared / ((block_m + block_n) * step_bytes), 2, 12);
-  NamedPolicy named =
-      policy_of({"", block_m, block_n, block_m > 192 ? 32 : 16, stages, cluster_m, 1, 1}, element_bytes);
-  named.policy.cluster_n = cluster_n;
-  named.name = name;
-  return named;
+  return tile_of(block_m, block_n, cluster_m, cluster_n, element_bytes, result_bytes);
 }
 
 std::vector<NamedPolicy> fitted_policies(CanonicalGemm const& form, Gpu const& gpu) {
@@ -236,23 +249,21 @@ std::vector<NamedPolicy> fitted_policies(CanonicalGemm const& form, Gpu const& g
                                 tiles_m > 1 && least > 64 ? 16 : 8);
       Index const columns = ceiling_divide(least, unit) * unit;
       if (columns < 16 || columns > height.max_columns) continue;
-      list.push_back(
-          *tile_named(fmt::format("{}x{}{}", height.block_m, columns, cluster_m == 2 ? "_2x1" : ""), size,
-                      size_of(form.d.type)));
+      list.push_back(tile_of(height.block_m, to_int(columns), cluster_m, 1, size, size_of(form.d.type)));
+      list.back().is_fitted = true;
       if (tiles_m > 1) list.back().share = 0.95;
     }
   return list;
 }
 
-std::vector<NamedPolicy> tiles_for(CanonicalGemm const& form, Gpu const& gpu,
-                                   std::vector<std::string> const& names) {
-  std::vector<NamedPolicy> list = fitted_policies(form, gpu);
-  int const size = size_of(form.a.type);
+void append_tiles(std::vector<NamedPolicy>& list, CanonicalGemm const& form, Gpu const& gpu,
+                  std::vector<std::string> const& names) {
+  std::vector<NamedPolicy> fitted = fitted_policies(form, gpu);
+  std::move(fitted.begin(), fitted.end(), std::back_inserter(list));
   for (std::string const& name : names)
-    if (auto tile = tile_named(name, size, size_of(form.d.type)))
-      if (!has_policy(list, name) && !has_policy(warpgroup_policies(size, form.sum), name))
-        list.push_back(*std::move(tile));
-  return list;
+    if (auto tile = tile_named(name, size_of(form.a.type), size_of(form.d.type));
+        tile && !has_policy(list, name))
+      list.push_back(*std::move(tile));
 }
 
 std::vector<NamedPolicy> window_policies(int element_bytes, bool one_tap) {

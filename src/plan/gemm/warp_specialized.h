@@ -40,9 +40,9 @@ std::vector<NamedPolicy> warpgroup_policies(int element_bytes, DataType sum = Da
 std::optional<NamedPolicy> tile_named(std::string const& name, int element_bytes, int result_bytes);
 // Such tiles of this problem: their columns are just as many as let one or two rounds of blocks cover D.
 std::vector<NamedPolicy> fitted_policies(CanonicalGemm const& form, Gpu const& gpu);
-// These, plus those with one of the names.
-std::vector<NamedPolicy> tiles_for(CanonicalGemm const& form, Gpu const& gpu,
-                                   std::vector<std::string> const& names);
+// Appends these, and those with one of the names.
+void append_tiles(std::vector<NamedPolicy>& list, CanonicalGemm const& form, Gpu const& gpu,
+                  std::vector<std::string> const& names);
 // The named tiles, plus tiles with few columns for convolutions of more than one tap.
 std::vector<NamedPolicy> window_policies(int element_bytes, bool one_tap = false);
 // The tiles of one phase in dgrad_phases; four of them are 256 columns.

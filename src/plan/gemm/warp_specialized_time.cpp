@@ -22,6 +22,9 @@ struct Fit {
   double share_of_peak = 0.90;
   double alone = 0.75, ping_pong = 0.98, promoting_ping_pong = 0.62;
   double single_turn = 0.88;  // of ping-pong, if a block has one tile (H100: 3136x512x2048)
+  // The products of a tile are added one after another: clocks per 32 bytes of k, however few columns they
+  // have (2x6144x4096 and 16x9216x3072 by 64x16 and 128x16 on an H200).
+  double clocks_of_pack = 50;
   double tile_seconds = 0.06e-6;
   // M-major A of 32-bit elements through registers: shares of the rate at 4096^3, where ping-pong 128x128
   // took 530 us, cooperative 128x256 380 us.
@@ -67,17 +70,18 @@ struct Fit {
   double exchange_seconds = 0.6e-6, exchange_rate = 57e9;
   double slot_seconds = 0.12e-6, slot_rate = 97e9, handed_on = 2.6e-6;
 };
-constexpr Fit fit_of_products;
-// Convolutions were fitted before the constants of products changed (docs/decisions/0045).
-constexpr Fit fit_of_windows = [] {
+constexpr Fit fit_of_products;  // of 16-bit types
+// Convolutions and other types, fitted before these constants changed (docs/decisions/0045).
+constexpr Fit fit_of_others = [] {
   Fit fit;
   fit.share_of_peak = 0.97, fit.alone = 0.68;
   fit.intake = 55.4, fit.intake_of_cluster = 61, fit.clocks_of_missing_row = 5;
   fit.partial_lines = fit.partial_lines_of_cluster = 0.64;
+  fit.clocks_of_pack = 0;
   return fit;
 }();
-constexpr Fit const& fit_of(Volume const& volume) {
-  return volume.of_windows ? fit_of_windows : fit_of_products;
+Fit const& fit_of(CanonicalGemm const& form, Volume const& volume) {
+  return volume.of_windows || size_of(form.a.type) != 2 ? fit_of_others : fit_of_products;
 }
 
 constexpr double shared_rate = 128;  // bytes per clock from shared memory
@@ -126,10 +130,27 @@ int lines_of_b(GemmRecipe const& recipe, CanonicalGemm const& form, Volume const
   return loaded_lines(recipe.b.along, recipe, p.block_n, p.cluster_m, form, form.n, volume);
 }
 
+// Bytes per clock and multiprocessor that TMA loads.
+double rate_of_intake(Fit const& fit, GemmPolicy const& p, CanonicalGemm const& form) {
+  auto const in_whole_lines = [&](MatrixForm const& operand) {
+    Index const pitch = operand.column_stride == 1 ? operand.row_stride : operand.column_stride;
+    return pitch * size_of(form.a.type) % step_bytes == 0;
+  };
+  bool const shared = p.cluster_m * p.cluster_n > 1;
+  double const partial = shared ? fit.partial_lines_of_cluster : fit.partial_lines;
+  return (shared ? fit.intake_of_cluster : fit.intake) *
+         (in_whole_lines(form.a) && in_whole_lines(form.b) ? 1.0 : partial);
+}
+
 class Prediction {
  public:
   Prediction(GemmRecipe const& recipe, CanonicalGemm const& form, Gpu const& gpu, Volume const& volume)
-      : fit_(fit_of(volume)), recipe_(recipe), p_(recipe.policy), form_(form), gpu_(gpu), volume_(volume) {}
+      : fit_(fit_of(form, volume)),
+        recipe_(recipe),
+        p_(recipe.policy),
+        form_(form),
+        gpu_(gpu),
+        volume_(volume) {}
 
   double seconds() const {
     double const multiply = multiply_seconds(), load = load_seconds();
@@ -187,22 +208,14 @@ class Prediction {
     if (p_.consumer_warps() * together <= 4) products *= fit_.alone;
     return products;
   }
-  double intake() const {
-    auto const in_whole_lines = [&](MatrixForm const& operand) {
-      Index const pitch = operand.column_stride == 1 ? operand.row_stride : operand.column_stride;
-      return pitch * size_ % step_bytes == 0;
-    };
-    bool const shared = p_.cluster_m * p_.cluster_n > 1;
-    double const partial = shared ? fit_.partial_lines_of_cluster : fit_.partial_lines;
-    return (shared ? fit_.intake_of_cluster : fit_.intake) *
-           (in_whole_lines(form_.a) && in_whole_lines(form_.b) ? 1.0 : partial);
-  }
+  double intake() const { return rate_of_intake(fit_, p_, form_); }
 
   double multiply_seconds() const {
     double const clocks = step_clocks();
     double const pieces = streams_ ? p_.blocks * (share_ + 1) : rounds_;
-    double const seconds =
-        rounds_ * steps_ * clocks / gpu_.clock_hertz + pieces * fit_.tile_seconds / p_.blocks;
+    double const waves = streams_ ? 1 : std::ceil(share_), packs = depth_bytes() / 32;
+    double const busy = std::max(rounds_ * clocks, waves * packs * fit_.clocks_of_pack);
+    double const seconds = busy * steps_ / gpu_.clock_hertz + pieces * fit_.tile_seconds / p_.blocks;
     if (volume_.longest <= volume_.steps)
       return limited_by_power(fit_, seconds, p_, share_of_products(clocks));
     double const deepest = std::ceil(volume_.longest / p_.cluster_k) * clocks / gpu_.clock_hertz;
@@ -343,7 +356,7 @@ double predict_warp_specialized(GemmRecipe const& recipe, CanonicalGemm const& f
 
 double least_seconds_by_wgmma(GemmRecipe const& recipe, CanonicalGemm const& form, Gpu const& gpu,
                               Volume const& volume, int splits) {
-  Fit const& fit = fit_of(volume);
+  Fit const& fit = fit_of(form, volume);
   GemmPolicy const& p = recipe.policy;
   int const size = size_of(form.a.type);
   // Clocks of all steps of all tiles: products, operands by TMA unless B stays in shared memory, or by
@@ -352,7 +365,7 @@ double least_seconds_by_wgmma(GemmRecipe const& recipe, CanonicalGemm const& for
   double const products =
       block * p.block_k * size / (4096 * fit.share_of_peak * (p.ping_pong ? fit.ping_pong : 1.0));
   int const lines = lines_of_a(recipe, form, volume) + lines_of_b(recipe, form, volume);
-  double const intake = volume.steps > 1 ? lines * (p.block_k * size / fit.intake_of_cluster) : 0;
+  double const intake = volume.steps > 1 ? lines * (p.block_k * size / rate_of_intake(fit, p, form)) : 0;
   double const copies =
       copy_clocks(fit, recipe.a, p.block_m, size) + copy_clocks(fit, recipe.b, p.block_n, size);
   double const clocks = volume.tiles * volume.steps * std::max({products, intake, copies});
