@@ -76,8 +76,10 @@ SharedOption const machine_options[] = {
     {"--policy", "run|verify|bench|explain|compile|find|replay|generate dcgan", sums_products,
      "gemm and conv",
      [](Options& options, Common& common) {
-       options.text("--policy", common.policy, "NAME|FIELD=VALUE,...",
-                    "policy or fields for generated kernels; the planner chooses the rest");
+       options.text(
+           "--policy", common.policy, "NAME|FIELD=VALUE,...",
+           "policy (see: cosmati list policies; a tile of wgmma also by its extents: 128x80) or fields for generated "
+           "kernels; the planner chooses the rest");
      }},
     {"--threads",
      "run|verify|bench|explain|compile|warm|find|tune|replay|train lenet5|train dcgan|predict lenet5|generate "

@@ -15,8 +15,8 @@ class BestOffer {
   // Takes only offers of less than `limit` seconds.
   explicit BestOffer(double limit) : limit_(limit) {}
   bool found() const { return offer_.has_value(); }
-  // True if nothing has been found yet, or only offers that take longer than `seconds`; with a `share`,
-  // longer than seconds / share.
+  // True if the best offer, or before it the limit, if any, is more than `seconds`; with a `share`, more than
+  // seconds / share.
   bool takes(double seconds, double share = 1) const {
     if (!offer_ && !limit_) return true;
     return seconds < share * (offer_ ? offer_->predicted_seconds : *limit_);

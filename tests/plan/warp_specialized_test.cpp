@@ -261,19 +261,50 @@ TEST(WarpSpecialized, ColumnsOfATileAreChosenForTheProduct) {
   auto const form = plan::canonical(product(DataType::bf16, DataType::bf16, 512, 640, 512, "nt"));
   EXPECT_EQ(plan::access_of(form.b).along, Along::mn);
   EXPECT_TRUE(plan::fitted_policies(form, gpu_device("h200").gpu).empty());
-  for (DataType type : {DataType::bf16, DataType::tf32, DataType::e4m3, DataType::s8})
-    for (Index m = 1; m < 5000; m += m / 3 + 1)
-      for (Index n = 8; n < 40'000; n += n / 2) {
-        auto const any = plan::canonical(product(type, DataType::bf16, m, n, 512, "tn"));
-        for (auto const& tile : plan::fitted_policies(any, gpu_device("h200").gpu)) {
-          EXPECT_EQ(plan::policy_violation(tile.policy, any.a.type, any.b.type, any.sum), "") << tile.name;
-          EXPECT_LE(plan::warp_specialized_shared_bytes(tile.policy, any),
-                    gpu_device("h200").gpu.shared_bytes_per_block)
-              << tile.name;
-          EXPECT_LE(plan::tiles_of(tile.policy, any), 2 * gpu_device("h200").gpu.multiprocessors)
-              << tile.name;
-        }
+  auto empty = plan::canonical(product(DataType::bf16, DataType::bf16, 512, 640, 512, "tn"));
+  empty.batch = 0;
+  EXPECT_TRUE(plan::fitted_policies(empty, gpu_device("h200").gpu).empty());
+}
+
+TEST(WarpSpecialized, FittedTilesAreLegalAndFit) {
+  Gpu const gpu = gpu_device("h200").gpu;
+  auto const expect_fit = [&](plan::CanonicalGemm const& form) {
+    for (plan::NamedPolicy const& tile : plan::fitted_policies(form, gpu)) {
+      EXPECT_EQ(plan::policy_violation(tile.policy, form.a.type, form.b.type, form.sum), "") << tile.name;
+      EXPECT_LE(plan::tiles_of(tile.policy, form), 2 * gpu.multiprocessors) << tile.name;
+      GemmPolicy policy = tile.policy;
+      for (EpilogueSchedule schedule : {EpilogueSchedule::direct, EpilogueSchedule::staged}) {
+        policy.epilogue = schedule;
+        EXPECT_LE(plan::warp_specialized_shared_bytes(policy, form), gpu.shared_bytes_per_block) << tile.name;
       }
+    }
+  };
+  for (DataType type : {DataType::bf16, DataType::tf32, DataType::e4m3, DataType::s8})
+    for (DataType result : {DataType::f64, DataType::f32, DataType::bf16, DataType::s8})
+      for (Index m = 1; m < 5000; m += m / 2 + 1)
+        for (Index n = 8; n < 40'000; n += n / 2)
+          expect_fit(plan::canonical(product(type, result, m, n, 512, "tn")));
+}
+
+TEST(WarpSpecialized, WarpgroupsReadWholeRowsOfB) {
+  GemmPolicy policy = plan::warpgroup_policies(2).front().policy;
+  policy.block_n = policy.warp_n = 72;
+  EXPECT_EQ(plan::columns_violation(policy, Along::k, 2), "");
+  EXPECT_EQ(plan::columns_violation(policy, Along::mn, 2),
+            "warp_n = 72; it must be a multiple of 16 where columns of B are contiguous");
+  policy.block_n = 96, policy.warp_n = 48;  // boxes have rows of 64 bytes
+  EXPECT_EQ(plan::columns_violation(policy, Along::mn, 2),
+            "warp_n = 48; it must be block_n = 96 or a multiple of 32, a row of a box of B");
+  policy.warp_n = 96;
+  EXPECT_EQ(plan::columns_violation(policy, Along::mn, 2), "");
+  // Slices of a cluster along k whose f16 sums fill no run of registers.
+  policy = plan::tile_named("64x48", 2, 2)->policy;
+  policy.cluster_k = 2;
+  EXPECT_EQ(plan::warpgroup_policy_violation(policy, 2, DataType::f32), "");
+  EXPECT_EQ(
+      plan::warpgroup_policy_violation(policy, 2, DataType::f16),
+      "cluster_k = 2 with warp_n = 48: with sums in f16, a block's slice of 24 columns must be 8 or a multiple "
+      "of 16");
 }
 
 TEST(WarpSpecialized, TilesAreNamedByTheirExtents) {
@@ -284,8 +315,8 @@ TEST(WarpSpecialized, TilesAreNamedByTheirExtents) {
   EXPECT_EQ(tile->policy.stages, 7);  // beside a buffer for the whole tile
   EXPECT_EQ(shared->policy.cluster_m, 1);
   EXPECT_EQ(shared->policy.cluster_n, 2);
-  for (char const* name :
-       {"", "large", "128", "128x", "x80", "128x80_", "128x80_2", "128x80 ", "16x16", "64x0"})
+  for (char const* name : {"", "large", "128", "128x", "x80", "128x80_", "128x80_2", "128x80 ", "16x16",
+                           "64x0", "064x80", "64x80_1x1", "64x80_0x1"})
     EXPECT_FALSE(plan::tile_named(name, 2, 2)) << name;
   PlanOptions options;
   options.policy = "128x80";

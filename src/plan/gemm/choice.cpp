@@ -93,9 +93,8 @@ struct PolicySearch {
 
   bool emulated() const { return device.backend == Backend::emulator; }
   bool invariant() const { return keeps_order(options, form.sum); }
-  bool fits_tiles() const {
-    return multiply == Multiply::wgmma && !emulated() && !invariant() && group == nullptr;
-  }
+  bool takes_tiles() const { return multiply == Multiply::wgmma && !emulated(); }
+  bool fits_tiles() const { return takes_tiles() && !invariant() && group == nullptr; }
   bool any_policy() const { return takes_any_policy(options.policy, multiply); }
   // The emulator widens operand types that its kernels do not have; a kernel then sees a single type.
   std::size_t widening_bytes() const {
@@ -117,7 +116,8 @@ std::string select_policies(PolicySearch const& search, std::vector<NamedPolicy>
                                  std::min(access_of(search.form.a).width, access_of(search.form.b).width),
                                  search.form.k)
                  : product_policies(search.main_loop, search.multiply, search.form.sum, element_bytes);
-  if (search.fits_tiles()) append_tiles(policies, search.form, search.device.gpu, request.names);
+  if (search.fits_tiles() || (search.takes_tiles() && !request.names.empty()))
+    append_tiles(policies, search.form, search.device.gpu, request.names);
   if (policies.empty())
     return fmt::format("multiply {}: a lane would load too many single elements", name_of(search.multiply));
   if (std::string foreign = search.emulated() ? "" : foreign_policy(request, policies); !foreign.empty())

@@ -118,6 +118,7 @@ std::vector<Index> first_tiles(GemmPolicy const& policy, GroupForm const& group)
 
 Volume volume_of(GroupForm const& group, GemmRecipe const& recipe) {
   Volume all;
+  all.of_group = true;
   double steps = 0;
   for (CanonicalGemm const& form : group.problems) {
     Volume const one = volume_of(form, recipe);

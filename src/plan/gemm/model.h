@@ -25,6 +25,7 @@ struct Volume {
   double operand_bytes = 0, result_bytes = 0;  // in memory, each once; including c
   bool of_convolution = false;                 // loaders also locate the elements of windows
   bool of_windows = false;                     // TMA unrolls windows
+  bool of_group = false;                       // boxes do not end with an operand
 };
 Volume volume_of(CanonicalGemm const& problem, GemmRecipe const& recipe);
 

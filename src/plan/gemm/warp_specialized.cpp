@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <iterator>
 #include <utility>
 
 #include "cosmati/core/cluster.h"
@@ -19,7 +18,7 @@ namespace {
 // tiles with their padding, and would wait forever for those that TMA does not write.
 constexpr int tile_bytes_unit = 1024;
 
-// What remains of a block's 227 KiB beside barriers and alignment.
+// What barriers and alignment leave of a block's 227 KiB.
 constexpr int max_shared_bytes = 225 * 1024;
 
 // The number of which the columns of a warpgroup must be a multiple, if B is K-major; otherwise 16.
@@ -204,7 +203,7 @@ std::vector<NamedPolicy> warpgroup_policies(int element_bytes, DataType sum) {
 
 namespace {
 
-// With as many stages as remain beside a store buffer for the whole tile.
+// With as many stages as fit in addition to a store buffer for the whole tile.
 NamedPolicy tile_of(int block_m, int block_n, int cluster_m, int cluster_n, int element_bytes,
                     int result_bytes) {
   int const shared = max_shared_bytes - block_m * block_n * std::min(result_bytes, 2);
@@ -225,45 +224,58 @@ std::optional<NamedPolicy> tile_named(std::string const& name, int element_bytes
   if (std::sscanf(text, "%3dx%3d%n_%1dx%1d%n", &block_m, &block_n, &end, &cluster_m, &cluster_n, &end) < 2 ||
       static_cast<std::size_t>(end) != name.size() || block_m < 64 || block_n < 1)
     return {};
-  return tile_of(block_m, block_n, cluster_m, cluster_n, element_bytes, result_bytes);
+  NamedPolicy named = tile_of(block_m, block_n, cluster_m, cluster_n, element_bytes, result_bytes);
+  if (named.name != name) return {};  // "064x80"
+  return named;
 }
 
 std::vector<NamedPolicy> fitted_policies(CanonicalGemm const& form, Gpu const& gpu) {
   struct Height {
     int block_m, max_columns;
   };
-  constexpr Height heights[] = {{64, 256}, {128, 256}, {192, 192}, {256, 128}};
-  int const size = size_of(form.a.type);
+  constexpr Height heights[] = {{64, 224}, {128, 256}, {192, 192}, {256, 128}};
+  int const size = size_of(form.a.type), result = size_of(form.d.type);
   // Rows of a MN-major B would be shorter than 64 bytes, which TMA loads slowly.
-  if (access_of(form.b).along == Along::mn || form.b.by_threads) return {};
+  if (access_of(form.b).along == Along::mn || form.b.by_threads || form.batch == 0) return {};
   std::vector<NamedPolicy> list;
   for (Height const& height : heights)
     for (int rounds = 1; rounds <= 2; ++rounds) {
       Index const tiles_m = ceiling_divide(form.m, height.block_m) * form.batch;
-      Index const tiles_n = Index{gpu.multiprocessors} * rounds / tiles_m;
+      Index const tiles_n = tiles_m > 0 ? Index{gpu.multiprocessors} * rounds / tiles_m : 0;
       if (tiles_n == 0) continue;
       // Two rows of tiles share each tile of b.
       int const cluster_m = tiles_m == 2 && form.batch == 1 ? 2 : 1;
       Index const least = ceiling_divide(form.n, tiles_n);
-      int const unit = std::max(columns_unit(size, form.sum, form.of_pieces) * cluster_m,
-                                tiles_m > 1 && least > 64 ? 16 : 8);
+      bool const in_sixteens = (tiles_m > 1 && least > 64) || result >= 4;
+      int const unit =
+          std::max(columns_unit(size, form.sum, form.of_pieces) * cluster_m, in_sixteens ? 16 : 8);
       Index const columns = ceiling_divide(least, unit) * unit;
       if (columns < 16 || columns > height.max_columns) continue;
-      list.push_back(tile_of(height.block_m, to_int(columns), cluster_m, 1, size, size_of(form.d.type)));
-      list.back().is_fitted = true;
-      if (tiles_m > 1) list.back().share = 0.95;
+      NamedPolicy tile = tile_of(height.block_m, to_int(columns), cluster_m, 1, size, result);
+      // An epilogue may be staged, which takes shared memory, too.
+      GemmPolicy staged = tile.policy;
+      staged.epilogue = EpilogueSchedule::staged;
+      auto const fits = [&](GemmPolicy policy) {
+        policy.stages = tile.policy.stages;
+        return warp_specialized_shared_bytes(policy, form) <= gpu.shared_bytes_per_block;
+      };
+      while (tile.policy.stages > 2 && !(fits(tile.policy) && fits(staged))) --tile.policy.stages;
+      tile.is_fitted = true;
+      if (tiles_m > 1) tile.share = 0.95;
+      list.push_back(std::move(tile));
     }
   return list;
 }
 
 void append_tiles(std::vector<NamedPolicy>& list, CanonicalGemm const& form, Gpu const& gpu,
                   std::vector<std::string> const& names) {
-  std::vector<NamedPolicy> fitted = fitted_policies(form, gpu);
-  std::move(fitted.begin(), fitted.end(), std::back_inserter(list));
   for (std::string const& name : names)
     if (auto tile = tile_named(name, size_of(form.a.type), size_of(form.d.type));
         tile && !has_policy(list, name))
       list.push_back(*std::move(tile));
+  if (!names.empty()) return;
+  for (NamedPolicy& tile : fitted_policies(form, gpu))
+    if (!has_policy(list, tile.name)) list.push_back(std::move(tile));
 }
 
 std::vector<NamedPolicy> window_policies(int element_bytes, bool one_tap) {
@@ -334,6 +346,24 @@ std::string warpgroup_policy_violation(GemmPolicy const& p, int element_bytes, D
         "cluster_k = {} with clusters of {}x{} and warp_n = {}; it requires 1x1, warp_n = block_n, a multiple "
         "of 8 columns for each block, and no ping_pong",
         p.cluster_k, p.cluster_m, p.cluster_n, p.warp_n);
+  if (int const slice = p.warp_n / p.cluster_k;
+      p.cluster_k > 1 && sum == DataType::f16 && slice % 16 != 0 && slice != 8)
+    return fmt::format(
+        "cluster_k = {} with warp_n = {}: with sums in f16, a block's slice of {} columns must be 8 or a "
+        "multiple of 16",
+        p.cluster_k, p.warp_n, slice);
+  return {};
+}
+
+std::string columns_violation(GemmPolicy const& p, Along b, int element_bytes) {
+  if (b == Along::k) return {};
+  if (p.warp_n % 16 != 0)
+    return fmt::format("warp_n = {}; it must be a multiple of 16 where columns of B are contiguous",
+                       p.warp_n);
+  int const row = tensor_box(b, element_bytes, p.block_k, p.block_n, p.cluster_m).row;
+  if (p.warp_n != p.block_n && p.warp_n % row != 0)
+    return fmt::format("warp_n = {}; it must be block_n = {} or a multiple of {}, a row of a box of B",
+                       p.warp_n, p.block_n, row);
   return {};
 }
 

@@ -38,9 +38,9 @@ bool stores_by_tma(GemmPolicy const& policy, CanonicalGemm const& form);
 std::vector<NamedPolicy> warpgroup_policies(int element_bytes, DataType sum = DataType::f32);
 // The tile that is named by its extents, "128x80", with as many stages as fit; none if that is not its name.
 std::optional<NamedPolicy> tile_named(std::string const& name, int element_bytes, int result_bytes);
-// Such tiles of this problem: their columns are just as many as let one or two rounds of blocks cover D.
+// Such tiles for this problem, with the fewest columns with which one or two rounds of blocks cover D.
 std::vector<NamedPolicy> fitted_policies(CanonicalGemm const& form, Gpu const& gpu);
-// Appends these, and those with one of the names.
+// Appends those with one of the names; without names, the fitted ones that the list does not have.
 void append_tiles(std::vector<NamedPolicy>& list, CanonicalGemm const& form, Gpu const& gpu,
                   std::vector<std::string> const& names);
 // The named tiles, plus tiles with few columns for convolutions of more than one tap.
@@ -51,6 +51,9 @@ std::vector<NamedPolicy> phase_policies(int element_bytes);
 // Empty, or the reason why this policy is invalid.
 std::string warpgroup_policy_violation(GemmPolicy const& policy, int element_bytes,
                                        DataType sum = DataType::f32);
+
+// Empty, or the reason why a warpgroup cannot read its columns of B.
+std::string columns_violation(GemmPolicy const& policy, Along b, int element_bytes);
 
 // Whether at least half of each tile lies beyond the edge of D, so that a smaller tile does the same. False
 // for sums of one step, which are bound by stores.

@@ -12,15 +12,17 @@ namespace {
 // The constants of the prediction. Those marked (H100) were fitted to 320 measurements of 37 problems on an
 // H100 (docs/decisions/0040). The others were fitted earlier to 2600 measurements of 33 problems with 27
 // policies and up to 6 splits on an H200, unless a comment says that they are predicted, or where they were
-// measured.
+// measured. Those marked (16 bits) were fitted to 200 measurements of 40 products in bf16 on an H200
+// (docs/decisions/0045) and apply to products of 16-bit types; fit_of_others has the values before.
 struct Fit {
   double launch_seconds = 2.15e-6;
   double not_overlapped = 0.33;  // share of loading or multiplying, the shorter of the two
 
   // Multiplying: shares of the tensor cores' rate. One warpgroup does not saturate them, nor do two in
   // ping-pong that wait for promoted sums.
-  double share_of_peak = 0.90;
-  double alone = 0.75, ping_pong = 0.98, promoting_ping_pong = 0.62;
+  double share_of_peak = 0.90;  // (16 bits)
+  double alone = 0.75;          // (16 bits)
+  double ping_pong = 0.98, promoting_ping_pong = 0.62;
   double single_turn = 0.88;  // of ping-pong, if a block has one tile (H100: 3136x512x2048)
   // The products of a tile are added one after another: clocks per 32 bytes of k, however few columns they
   // have (2x6144x4096 and 16x9216x3072 by 64x16 and 128x16 on an H200).
@@ -37,10 +39,10 @@ struct Fit {
   // Operands by TMA: bytes per clock and multiprocessor, and the share that is left if rows do not begin at
   // multiples of 128 bytes, so that each touches two lines of L2 (1000x2000x3000 on an H200;
   // docs/decisions/0045).
-  double intake = 65, intake_of_cluster = 68;
+  double intake = 65, intake_of_cluster = 68;  // (16 bits)
   double partial_lines = 0.52, partial_lines_of_cluster = 0.66;
-  double clocks_of_missing_row = 4;
-  double missing_of_last = 0.6;  // share for the last tile, if there are others (H200)
+  double clocks_of_missing_row = 4;  // (16 bits)
+  double missing_of_last = 0.6;      // share for the last tile, if there are others (H200)
   // Rows of less than 128 bytes (H100, docs/decisions/0040); those of 64 bytes took at most 8 clocks.
   double clocks_of_half_row = 4, clocks_of_short_row = 13;
   // Rows of windows and of their filter, of 64 bytes (H200: 2.3 to 3.1) and of 32 (H200: 1.6).
@@ -70,8 +72,8 @@ struct Fit {
   double exchange_seconds = 0.6e-6, exchange_rate = 57e9;
   double slot_seconds = 0.12e-6, slot_rate = 97e9, handed_on = 2.6e-6;
 };
-constexpr Fit fit_of_products;  // of 16-bit types
-// Convolutions and other types, fitted before these constants changed (docs/decisions/0045).
+constexpr Fit fit_of_16_bits;
+// Convolutions and products of other types.
 constexpr Fit fit_of_others = [] {
   Fit fit;
   fit.share_of_peak = 0.97, fit.alone = 0.68;
@@ -81,7 +83,7 @@ constexpr Fit fit_of_others = [] {
   return fit;
 }();
 Fit const& fit_of(CanonicalGemm const& form, Volume const& volume) {
-  return volume.of_windows || size_of(form.a.type) != 2 ? fit_of_others : fit_of_products;
+  return volume.of_windows || size_of(form.a.type) != 2 ? fit_of_others : fit_of_16_bits;
 }
 
 constexpr double shared_rate = 128;  // bytes per clock from shared memory
@@ -114,10 +116,10 @@ double limited_by_power(Fit const& fit, double seconds, GemmPolicy const& p, dou
                             std::min(1.0, seconds / fit.power_seconds));
 }
 
-// The lines that TMA loads of a tile of an operand; windows fill all lines.
+// The lines that TMA loads of a tile of an operand; windows and groups fill all lines.
 int loaded_lines(Along along, GemmRecipe const& recipe, int block, int slices, CanonicalGemm const& form,
                  Index extent, Volume const& volume) {
-  if (volume.of_windows) return block;
+  if (volume.of_windows || volume.of_group) return block;
   TensorBox const box = tensor_box(along, size_of(form.a.type), recipe.policy.block_k, block, slices);
   return along == Along::k ? lines_of_copy(box, along, extent) * (box.rows / box.slice_rows) : block;
 }

@@ -111,6 +111,7 @@ class WindowSearch {
     // The staged epilogue finds index digits by division only once per run.
     if (stores_by_digits(windows_, p)) p.epilogue = EpilogueSchedule::staged;
     std::string sentence = policy_violation(p, form.a.type, form.b.type, form.sum);
+    if (sentence.empty()) sentence = columns_violation(p, recipe.b.along, size_of(form.b.type));
     int const sharing = windows_.image_is_a ? p.cluster_n : p.cluster_m;
     if (sentence.empty() && sharing > 1)
       sentence = fmt::format("cluster_{} = {}: blocks do not share windows; it must be 1",

@@ -49,10 +49,9 @@ std::string form_violation(GemmRecipe const& recipe, CanonicalGemm const& form, 
         "blocks of a cluster of {}x{} share tiles loaded by TMA, but threads load an operand; it "
         "must be 1x1",
         recipe.policy.cluster_m, recipe.policy.cluster_n);
-  if (recipe.policy.multiply == Multiply::wgmma && recipe.b.along == Along::mn &&
-      recipe.policy.warp_n % 16 != 0)
-    return fmt::format("warp_n = {}; with operand b contiguous along {}, it must be a multiple of 16",
-                       recipe.policy.warp_n, recipe.swapped ? 'm' : 'n');
+  if (recipe.policy.multiply == Multiply::wgmma)
+    sentence = columns_violation(recipe.policy, recipe.b.along, size_of(form.b.type));
+  if (!sentence.empty()) return sentence;
   Index const tiles = tiles_of(recipe.policy, form);
   if (tiles > max_int) return fmt::format("{} tiles; a grid has at most 2147483647", tiles);
   return {};
