@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <iterator>
 #include <utility>
 
 #include "cosmati/core/cluster.h"
@@ -253,13 +254,14 @@ std::vector<NamedPolicy> fitted_policies(CanonicalGemm const& form, Gpu const& g
       if (columns < 16 || columns > height.max_columns) continue;
       NamedPolicy tile = tile_of(height.block_m, to_int(columns), cluster_m, 1, size, result);
       // An epilogue may be staged, which takes shared memory, too.
-      GemmPolicy staged = tile.policy;
-      staged.epilogue = EpilogueSchedule::staged;
-      auto const fits = [&](GemmPolicy policy) {
-        policy.stages = tile.policy.stages;
-        return warp_specialized_shared_bytes(policy, form) <= gpu.shared_bytes_per_block;
-      };
-      while (tile.policy.stages > 2 && !(fits(tile.policy) && fits(staged))) --tile.policy.stages;
+      int needed = warp_specialized_shared_bytes(tile.policy, form);
+      tile.policy.epilogue = EpilogueSchedule::staged;
+      needed = std::max(needed, warp_specialized_shared_bytes(tile.policy, form));
+      tile.policy.epilogue = EpilogueSchedule::direct;
+      int const stage = (height.block_m + to_int(columns)) * step_bytes;
+      if (int const excess = needed - gpu.shared_bytes_per_block; excess > 0)
+        tile.policy.stages -= (excess + stage - 1) / stage;
+      if (tile.policy.stages < 2) continue;
       tile.is_fitted = true;
       if (tiles_m > 1) tile.share = 0.95;
       list.push_back(std::move(tile));
@@ -274,8 +276,15 @@ void append_tiles(std::vector<NamedPolicy>& list, CanonicalGemm const& form, Gpu
         tile && !has_policy(list, name))
       list.push_back(*std::move(tile));
   if (!names.empty()) return;
-  for (NamedPolicy& tile : fitted_policies(form, gpu))
-    if (!has_policy(list, tile.name)) list.push_back(std::move(tile));
+  std::vector<NamedPolicy> fitted = fitted_policies(form, gpu);
+  std::erase_if(fitted, [&](NamedPolicy const& tile) {
+    return std::any_of(list.begin(), list.end(), [&](NamedPolicy const& known) {
+      GemmPolicy const &p = known.policy, &q = tile.policy;
+      return p.block_n == q.block_n && p.block_m == q.block_m && p.cluster_m == q.cluster_m &&
+             p.cluster() == q.cluster() && !p.ping_pong;
+    });
+  });
+  std::move(fitted.begin(), fitted.end(), std::back_inserter(list));
 }
 
 std::vector<NamedPolicy> window_policies(int element_bytes, bool one_tap) {

@@ -40,7 +40,7 @@ std::vector<NamedPolicy> warpgroup_policies(int element_bytes, DataType sum = Da
 std::optional<NamedPolicy> tile_named(std::string const& name, int element_bytes, int result_bytes);
 // Such tiles for this problem, with the fewest columns with which one or two rounds of blocks cover D.
 std::vector<NamedPolicy> fitted_policies(CanonicalGemm const& form, Gpu const& gpu);
-// Appends those with one of the names; without names, the fitted ones that the list does not have.
+// Appends those with one of the names; without names, the fitted ones whose extents no tile of the list has.
 void append_tiles(std::vector<NamedPolicy>& list, CanonicalGemm const& form, Gpu const& gpu,
                   std::vector<std::string> const& names);
 // The named tiles, plus tiles with few columns for convolutions of more than one tap.

@@ -116,20 +116,19 @@ double limited_by_power(Fit const& fit, double seconds, GemmPolicy const& p, dou
                             std::min(1.0, seconds / fit.power_seconds));
 }
 
-// The lines that TMA loads of a tile of an operand; windows and groups fill all lines.
-int loaded_lines(Along along, GemmRecipe const& recipe, int block, int slices, CanonicalGemm const& form,
-                 Index extent, Volume const& volume) {
-  if (volume.of_windows || volume.of_group) return block;
-  TensorBox const box = tensor_box(along, size_of(form.a.type), recipe.policy.block_k, block, slices);
-  return along == Along::k ? lines_of_copy(box, along, extent) * (box.rows / box.slice_rows) : block;
+// The lines that TMA loads of a tile of an operand (lines_of_copy()): all, or those of a smaller operand
+// unless blocks share the tile; windows and groups fill all lines.
+int loaded_lines(Along along, int block, int sharing, Index extent, Volume const& volume) {
+  bool const ends = along == Along::k && sharing == 1 && !volume.of_windows && !volume.of_group;
+  return ends ? static_cast<int>(std::min<Index>(block, extent)) : block;
 }
 int lines_of_a(GemmRecipe const& recipe, CanonicalGemm const& form, Volume const& volume) {
   GemmPolicy const& p = recipe.policy;
-  return loaded_lines(recipe.a.along, recipe, p.block_m, p.cluster_n, form, form.m, volume);
+  return loaded_lines(recipe.a.along, p.block_m, p.cluster_n, form.m, volume);
 }
 int lines_of_b(GemmRecipe const& recipe, CanonicalGemm const& form, Volume const& volume) {
   GemmPolicy const& p = recipe.policy;
-  return loaded_lines(recipe.b.along, recipe, p.block_n, p.cluster_m, form, form.n, volume);
+  return loaded_lines(recipe.b.along, p.block_n, p.cluster_m, form.n, volume);
 }
 
 // Bytes per clock and multiprocessor that TMA loads.
