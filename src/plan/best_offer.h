@@ -11,9 +11,8 @@ namespace cosmati::plan {
 template <class Problem>
 class BestOffer {
  public:
-  BestOffer() = default;
-  // Takes only offers of less than `limit` seconds.
-  explicit BestOffer(double limit) : limit_(limit) {}
+  // Takes only offers of less than `limit` seconds, if there is one.
+  explicit BestOffer(std::optional<double> limit = {}) : limit_(limit) {}
   bool found() const { return offer_.has_value(); }
   // True if the best offer, or before it the limit, if any, is more than `seconds`; with a `share`, more than
   // seconds / share.

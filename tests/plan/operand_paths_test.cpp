@@ -110,6 +110,12 @@ TEST(OperandPaths, FewRowsAreExchanged) {
   GemmProblem const one = product(DataType::bf16, DataType::bf16, 1, 22016, 4096, "tn");
   EXPECT_FALSE(plan::canonical(one).swapped);
   EXPECT_EQ(plan::operand_paths(one).size(), 2u);
+  Plan<GemmProblem> const of_one = plan_of(one, "192x16");  // 115 tiles, or 1376 as they lie
+  EXPECT_TRUE(of_one.recipe.swapped);
+  EXPECT_EQ(of_one.recipe.policy.block_n, 16);
+  EXPECT_TRUE(has(note_of(of_one), "; operands in place, exchanged: ")) << note_of(of_one);
+  EXPECT_TRUE(has(main_text(of_one), "TensorDestination<bf16, Along::mn>")) << main_text(of_one);
+
   GemmProblem rows = product(DataType::bf16, DataType::bf16, 16, 22016, 4096, "tn");
   for (bool const row_major_d : {false, true}) {
     if (row_major_d) rows.d.layout = row_major({1, 16, 22016});
@@ -119,6 +125,15 @@ TEST(OperandPaths, FewRowsAreExchanged) {
     EXPECT_TRUE(paths[1].exchanged);
     EXPECT_EQ(paths[1].form.swapped, row_major_d);
   }
+
+  Plan<GemmProblem> const of_rows = plan_of(rows, "192x16");
+  EXPECT_TRUE(of_rows.recipe.swapped);
+  EXPECT_TRUE(has(main_text(of_rows), "TensorDestination<bf16, Along::mn>")) << main_text(of_rows);
+  GemmProblem odd = one;  // TMA does not store rows that end within a unit of 16 bytes
+  odd.b = testing::matrix(DataType::bf16, 4096, 22015, 'n');
+  odd.d = testing::matrix(DataType::bf16, 1, 22015, 'n');
+  Plan<GemmProblem> const of_odd = plan_of(odd, "192x16");
+  EXPECT_TRUE(has(main_text(of_odd), "StridedDestination<bf16, 1, Along::mn>")) << main_text(of_odd);
 
   // 96 tiles with 64 of the 6144 columns each leave multiprocessors idle; 128 tiles with 48 columns do not.
   PlanOptions predicted;

@@ -287,9 +287,9 @@ Offer<GemmProblem> best_path(GemmProblem const& problem, Device const& device, P
     CanonicalGemm const left = repacked(path.form, path.passes);
     std::string const refusal = wgmma_violation(left, device.gpu);
     if (refusal.empty()) {
-      bool const has_limit = path.exchanged && best && best->refusal.empty();
-      BestOffer<GemmProblem> of_path =
-          has_limit ? BestOffer<GemmProblem>(0.97 * best->predicted_seconds) : BestOffer<GemmProblem>();
+      std::optional<double> limit;
+      if (path.exchanged && best && best->refusal.empty()) limit = 0.97 * best->predicted_seconds;
+      BestOffer<GemmProblem> of_path(limit);
       search_policies(of_path, {MainLoop::warp_specialized, Multiply::wgmma, problem, left, device, options,
                                 &path.passes});
       offer = result_of(std::move(of_path));

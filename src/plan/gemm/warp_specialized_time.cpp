@@ -116,11 +116,13 @@ double limited_by_power(Fit const& fit, double seconds, GemmPolicy const& p, dou
                             std::min(1.0, seconds / fit.power_seconds));
 }
 
-// The lines that TMA loads of a tile of an operand (lines_of_copy()): all, or those of a smaller operand
-// unless blocks share the tile; windows and groups fill all lines.
+// The lines that TMA loads of a tile of an operand, of which `sharing` blocks load a slice each; windows and
+// groups fill all lines.
 int loaded_lines(Along along, int block, int sharing, Index extent, Volume const& volume) {
-  bool const ends = along == Along::k && sharing == 1 && !volume.of_windows && !volume.of_group;
-  return ends ? static_cast<int>(std::min<Index>(block, extent)) : block;
+  if (volume.of_windows || volume.of_group) return block;
+  TensorBox box{};
+  box.rows = block, box.slice_rows = block / sharing;
+  return lines_of_copy(box, along, extent) * sharing;
 }
 int lines_of_a(GemmRecipe const& recipe, CanonicalGemm const& form, Volume const& volume) {
   GemmPolicy const& p = recipe.policy;

@@ -130,6 +130,7 @@ class Search {
     if (stores_by_digits(windows_, p)) p.epilogue = EpilogueSchedule::staged;
     std::string sentence = policy_violation(p, form.a.type, form.b.type, form.sum);
     if (sentence.empty()) sentence = policy_violation_of_phases(p, size_of(form.a.type));
+    if (sentence.empty()) sentence = columns_violation(p, recipe.b.along, size_of(form.b.type));
     int const shared = merged_shared_bytes(p, form);
     if (sentence.empty() && shared > device_.gpu.shared_bytes_per_block)
       sentence = fmt::format("needs {} bytes of shared memory per block; {} has {}", shared, device_.gpu.name,
