@@ -91,15 +91,15 @@ ConvolutionDraws const* draws_for(std::string const& kernel) {
        .layouts = {"nhwc"},
        .taps = {1, 2, 3, 5, 7},
        .dilations = one,
-       .channels = {1, 2, 3, 4, 8, 16},
-       .filters = {1, 3, 4, 8, 16, 29, 67}},
+       .channels = {1, 2, 3, 4, 8, 16, 17, 24, 40, 72},
+       .filters = {1, 3, 4, 8, 16, 17, 29, 40, 67, 144}},
       {.kernel = "wgrad_small_c",
        .directions = {"filter"},
        .layouts = {"nhwc"},
        .taps = {1, 2, 3, 5, 7},
        .dilations = one,
-       .channels = {1, 2, 3, 4, 8, 16, 32},
-       .filters = {1, 3, 4, 8, 16, 24, 32}}};
+       .channels = {1, 2, 3, 4, 8, 16, 17, 24, 32, 40, 72},
+       .filters = {1, 3, 4, 8, 16, 17, 24, 32, 40, 72}}};
   auto const found = std::ranges::find(all, kernel, &ConvolutionDraws::kernel);
   return found == all.end() ? nullptr : &*found;
 }

@@ -47,7 +47,7 @@ TEST(ChannelsLast, EveryDirectionTypeAndGeometry) {
 // PyTorch's contiguous images on the GPUs that most people have.
 TEST(ChannelsLast, IsTakenWhereMmaReadsRunsOfChannels) {
   Geometry layer;
-  layer.n = 64, layer.c = layer.k = 64, layer.h = layer.w = 56;
+  layer.n = 64, layer.c = layer.k = 128, layer.h = layer.w = 28;
   layer.pad_begin[0] = layer.pad_begin[1] = layer.pad_end[0] = layer.pad_end[1] = 1;
   for (char const* gpu : {"rtx3060", "rtx3090", "rtx4090", "rtx5090", "a10", "l4", "l40s", "a100"})
     for (DataType const type : {DataType::f16, DataType::bf16}) {

@@ -21,22 +21,31 @@ namespace {
 
 using Problem = ConvolutionProblem;
 
-constexpr int max_pixel_bytes = 64;
-
-// Whether x's channels are contiguous in units of 16 bytes that fill the place of a pixel.
-bool is_copied(Problem const& p, Backend backend) {
-  if (backend == Backend::emulator && p.x.extent(1) != unfixed_fprop_place(true, size_of(p.x.type)))
-    return false;
-  Index const bytes = p.x.extent(1) * size_of(p.x.type), of_unit = max_vector_bytes / size_of(p.x.type);
-  bool whole = std::has_single_bit(static_cast<std::uint64_t>(bytes)) && bytes >= max_vector_bytes &&
-               p.x.alignment % max_vector_bytes == 0 && (p.x.extent(1) == 1 || p.x.layout.stride[1] == 1);
-  for (int d : {0, 2, 3}) whole = whole && (p.x.extent(d) == 1 || p.x.layout.stride[d] % of_unit == 0);
-  return whole;
-}
+constexpr int max_pixel_bytes = 1024;
 
 // The forward convolution that the kernel computes: for a data gradient, that of dy.
 Problem as_forward(Problem const& problem) {
   return problem.direction == ConvolutionDirection::data ? mirrored(problem) : problem;
+}
+
+// The forward convolution in the form in which the kernel computes it.
+Problem as_computed(Problem const& problem) {
+  Problem const forward = as_forward(problem);
+  return is_flat(forward) ? flattened(forward) : forward;
+}
+
+FilterUnits filter_units(Problem const& p) {
+  Index const of_unit = max_vector_bytes / size_of(p.w.type);
+  if (p.w.alignment % max_vector_bytes != 0) return FilterUnits::none;
+  auto const has_units_along = [&](int contiguous) {
+    bool whole = p.w.layout.stride[contiguous] == 1 && p.w.extent(contiguous) % of_unit == 0;
+    for (int d = 0; d < 4; ++d)
+      whole = whole && (d == contiguous || p.w.extent(d) == 1 || p.w.layout.stride[d] % of_unit == 0);
+    return whole;
+  };
+  return has_units_along(1)   ? FilterUnits::channels
+         : has_units_along(0) ? FilterUnits::filters
+                              : FilterUnits::none;
 }
 
 // `p` is a forward convolution, possibly derived from a data gradient.
@@ -46,15 +55,16 @@ std::string fprop_small_c_violation(Problem const& p, Device const& device) {
   if (std::string sentence = problem_violation(p, device.backend); !sentence.empty()) return sentence;
   DataType const type = p.x.type;
   if (p.groups != 1) return fmt::format("{} groups; tensor cores sum over all channels of x", p.groups);
-  bool const copied = is_copied(p, device.backend);
+  bool const copied = has_copied_pixels(p, device) || has_flat_pixels(p, device);
   if (Index const bytes = p.x.extent(1) * size_of(type);
       bytes > (copied ? max_pixel_bytes : max_vector_bytes))
     return fmt::format(
-        "{} channels of {} bytes are summed; at most {} bytes, or 32 or {} bytes that are contiguous and "
-        "aligned to 16 bytes",
+        "{} channels of {} bytes are summed; at most {} bytes, or {} in units of 16 bytes that are contiguous "
+        "and aligned",
         p.x.extent(1), size_of(type), max_vector_bytes, max_pixel_bytes);
-  if (copied && p.w.extent(2) * p.w.extent(3) == 1)
-    return "a filter of one tap reads no pixel twice; the matrix product computes it";
+  bool const flat = is_flat(p);
+  if (copied && p.w.extent(2) * p.w.extent(3) == 1 && !flat)
+    return "a filter of one tap that skips pixels, or pads them";
   if (p.dilation[0] != 1 || p.dilation[1] != 1) return "dilated taps are not adjacent";
   if (type != p.w.type || size_of(type) < 2 || !mma_takes(type, type, accumulator_type(type, type)))
     return fmt::format("both factors must be tf32, f16 or bf16, not {} and {}", name_of(type),
@@ -64,22 +74,21 @@ std::string fprop_small_c_violation(Problem const& p, Device const& device) {
   if (device.backend == Backend::emulator) {
     if (!emulator::multiplies_convolution(MainLoop::multistage, Multiply::mma, type, type))
       return fmt::format("the emulator has this kernel for f16 and tf32, not for {}", name_of(type));
-    if (!copied && p.x.extent(1) > unfixed_fprop_place(false, size_of(type)))
-      return fmt::format("{} channels; the emulator has this kernel for at most {}, and for {}",
-                         p.x.extent(1), unfixed_fprop_place(false, size_of(type)),
-                         unfixed_fprop_place(true, size_of(type)));
+    if (!copied && p.x.extent(1) > unfixed_fprop_place)
+      return fmt::format("{} channels; the emulator has this kernel for at most {}, and for {} and {}",
+                         p.x.extent(1), unfixed_fprop_place, unfixed_fprop_bytes[0] / size_of(type),
+                         unfixed_fprop_bytes[1] / size_of(type));
   }
   for (TensorDescription const* tensor : {&p.x, &p.w, &p.y})
     if (tensor->layout.size() == 0) return fmt::format("{} has no elements", to_string(*tensor));
   if (p.y.extent(1) > 1 && p.y.layout.stride[1] != 1)
     return fmt::format("{}: its channels are {} elements apart; expected 1 (channels last)", y,
                        p.y.layout.stride[1]);
+  Problem const computed = flat ? flattened(p) : p;
   for (int d : {1, 2, 3})
-    if (p.x.layout.stride[d] < 0 || p.x.layout.stride[d] * p.x.extent(d) > max_int / 4)
-      return fmt::format(
-          "{}: a step along dimension {} is {} elements; offsets within an image must fit in "
-          "31 bits",
-          x, d, p.x.layout.stride[d]);
+    if (p.x.layout.stride[d] < 0 || computed.x.layout.stride[d] * computed.x.extent(d) > max_int / 4)
+      return fmt::format("{}: {} steps of {} elements along dimension {}; offsets must fit in 31 bits", x,
+                         computed.x.extent(d), computed.x.layout.stride[d], d);
   if (p.y.extent(0) * p.y.extent(2) * p.y.extent(3) > max_int) return "too many pixels: split the batch";
   return {};
 }
@@ -101,31 +110,55 @@ class FpropSmallCSearch {
     size_ = size_of(problem.x.type);
     base_.rows = axis(0), base_.columns = axis(1);
     base_.channels = to_int(problem.x.extent(1));
-    base_.place = std::max(4 / size_, static_cast<int>(std::bit_ceil(static_cast<unsigned>(base_.channels))));
-    base_.async = is_copied(problem, device.backend);
-    if (is_emulated_) base_.place = unfixed_fprop_place(base_.async, size_);
+    base_.async = has_copied_pixels(problem, device) || has_flat_pixels(problem, device);
+    if (base_.async) base_.filter_units = filter_units(problem);
+    base_.place =
+        base_.async
+            ? base_.channels
+            : std::max(4 / size_, static_cast<int>(std::bit_ceil(static_cast<unsigned>(base_.channels))));
+    if (is_emulated_ && !base_.async) base_.place = unfixed_fprop_place;
   }
 
   FpropSmallCPlan best() {
     best_.refusal = "no tile fits in registers and shared memory";
-    for (int const bands : {1, 2})
+    Index const bands_of_all =
+        std::max<Index>(2, ceiling_divide(problem_.w.extent(0), FpropSmallCShape::band));
+    int const most = base_.async ? 8 : 2;
+    for (int const bands : {1, 2, 3, 4, 5, 6, 8})
       for (int const warps : {unfixed_fprop_warps, 4, 8})
         for (int const fragments : {1, 2, 4}) {
           FpropSmallCShape shape = base_;
           shape.bands = bands, shape.warps = warps, shape.fragments = fragments;
+          shape.result_bytes = result_bytes(bands);
           bool const is_catalogued = warps == unfixed_fprop_warps && fragments == 1 && bands == 1;
-          if (is_emulated_ ? is_catalogued : warps != unfixed_fprop_warps) try_tiles(shape);
+          bool const fits = warps != unfixed_fprop_warps && bands <= most && bands <= bands_of_all;
+          if (is_emulated_ ? is_catalogued : fits) try_tiles(shape);
         }
     return best_;
   }
 
  private:
+  // Not 0: blocks compute whole pixels of y, which are adjacent but not whole units of 16 bytes.
+  int result_bytes(int bands) const {
+    TensorDescription const& y = problem_.y;
+    Index const channels = y.extent(1), bytes = channels * size_of(y.type);
+    bool adjacent = is_flat(problem_) && y.layout.stride[3] == channels;
+    if (is_emulated_)
+      adjacent = adjacent && base_.place == unfixed_fprop_bytes[0] / 2 && y.type == DataType::f16;
+    return adjacent && channels <= bands * FpropSmallCShape::band && bytes % max_vector_bytes != 0 &&
+                   y.alignment % max_vector_bytes == 0
+               ? to_int(bytes)
+               : 0;
+  }
+
   void try_tiles(FpropSmallCShape shape) {
     Index const width = problem_.y.extent(3), height = problem_.y.extent(2);
     int const outputs = shape.warps * shape.fragments * 16;
-    for (Index of_row = 1; of_row <= ceiling_divide(width, 8); ++of_row) {
-      Index const across = ceiling_divide(width, of_row);
-      if (across > outputs || (of_row > 1 && across == ceiling_divide(width, of_row - 1))) continue;
+    Index const first = ceiling_divide(width, outputs);
+    bool const flat = is_flat(problem_);
+    for (Index of_row = first; of_row <= (flat ? first : ceiling_divide(width, 8)); ++of_row) {
+      Index const across = flat ? outputs : ceiling_divide(width, of_row);
+      if (!flat && of_row > 1 && across == ceiling_divide(width, of_row - 1)) continue;
       shape.across = to_int(across);
       shape.down = to_int(std::min<Index>(height, outputs / across));
       try_shape(shape);
@@ -154,28 +187,40 @@ class FpropSmallCSearch {
     best_ = {{}, shape, all, blocks, filters, seconds};
   }
 
-  // Predicted seconds. Fitted to seven shapes for three layers on an H200, which it predicts within 15 %:
-  // tensor cores, shared memory and the copies overlap little, and less with few warps (docs/decisions/0026).
-  double predicted(FpropSmallCShape const& shape, double tiles, double blocks, double filters) const {
-    constexpr double launch_seconds = 5e-6, mma_clocks = 1.8, slots_of_run = 70;
+  // Clocks of a step's mma, of an access to shared memory and of a tile by a block alone, issue slots of a
+  // pixel and of a run of eight results, the increase with 8 of 16 warps and its exponent, and shares: of
+  // memory bandwidth, of x that is read again for other filters, and of the shorter of memory and computing.
+  struct Costs {
+    double mma, access, tile, pixel, run, few_warps, exponent, bandwidth, again, overlap;
+  };
+  // Fitted on an H200: to 136 measurements of 20 layers with copied pixels, with a standard deviation of 11
+  // %, and to seven shapes for three first layers, within 15 % (docs/decisions/0026).
+  Costs costs(FpropSmallCShape const& shape) const {
+    if (!shape.async) return {1.8, 0.4, 0, 13 + 9.1 * shape.channels, 91, 0.15, 2, 0.8, 1, 0.15};
+    double const units = static_cast<double>(shape.place * size_) / max_vector_bytes;
+    return {0.8, 0.85, 1800, 4.2 * units, 21, 0.11, 1.7, 0.95, 0.57, 0.16};
+  }
+
+  // Predicted seconds: tensor cores, shared memory and the copies overlap little, and less with few warps.
+  double predicted(FpropSmallCShape const& shape, double tiles, double blocks, double parts) const {
+    double const launch_seconds = shape.async ? 4.2e-6 : 5e-6;
+    Costs const cost = costs(shape);
     double const steps = shape.rows.taps * shape.steps(size_), columns = 4 * shape.bands;
-    double const fragments = shape.warps * shape.fragments;
-    double const tensor = fragments * steps * columns * mma_clocks;
-    double const shared = steps * (fragments * 4 + shape.warps * columns * 2);
-    double const slots_of_pixel =
-        shape.async ? 12.0 * shape.place * size_ / max_vector_bytes : 10 + 7.0 * shape.channels;
-    double const moves = (shape.patch() * slots_of_pixel + shape.outputs() * columns * slots_of_run) / 32 / 4;
+    double const fragments = shape.warps * shape.fragments, words = shape.is_flat(size_) ? 16 : 4;
+    double const tensor = fragments * steps * columns * small_c_mma_clocks(cost.mma, gpu_);
+    double const shared = steps * (fragments * words + shape.warps * columns * 2) * cost.access;
+    double const moves = (shape.patch() * cost.pixel + shape.outputs() * columns * cost.run) / 32 / 4;
     double const together =
-        std::clamp(blocks * filters / gpu_.multiprocessors, 1.0, static_cast<double>(shape.blocks));
-    // Measured: copying pixels takes 1.1 to 1.4 times as long.
-    double const clocks = (tensor + 0.4 * shared + 1.3 * moves) * (shape.async ? 1.3 : 1) *
-                          (1 + 0.15 * std::pow(16 / (together * shape.warps), 2));
-    double const compute = std::ceil(tiles / blocks) * together * clocks / gpu_.clock_hertz;
-    double const of_x = static_cast<double>(problem_.x.layout.size() * size_) * filters;
+        std::clamp(blocks * parts / gpu_.multiprocessors, 1.0, static_cast<double>(shape.blocks));
+    double const few_warps = cost.few_warps * std::pow(16 / (together * shape.warps), cost.exponent);
+    double const clocks = (tensor + shared + moves) * (1 + few_warps) * together + cost.tile;
+    double const compute = std::ceil(tiles / blocks) * clocks / gpu_.clock_hertz;
+    double const of_x =
+        static_cast<double>(problem_.x.layout.size() * size_) * (1 + cost.again * (parts - 1));
     double const bytes = of_x + static_cast<double>(problem_.y.layout.size() * size_of(problem_.y.type));
-    double const memory = bytes / (0.8 * gpu_.memory_bytes_per_second);
+    double const memory = bytes / (cost.bandwidth * gpu_.memory_bytes_per_second);
     double const filter = shape.filter_bytes(size_) / 4.0 / shape.threads() * 180 / gpu_.clock_hertz;
-    return launch_seconds + filter + std::max(compute, memory) + 0.15 * std::min(compute, memory);
+    return launch_seconds + filter + std::max(compute, memory) + cost.overlap * std::min(compute, memory);
   }
 
   static constexpr Index max_grid_y = 65535;
@@ -194,6 +239,7 @@ FpropSmallCArguments arguments_of(Problem const& p, FpropSmallCPlan const& plan,
   window.filter_output = stride_of(p.w, 0), window.filter_input = stride_of(p.w, 1);
   window.filter_row = stride_of(p.w, 2), window.filter_column = stride_of(p.w, 3);
   set_pixel_numbers(window, form);
+  if (is_flat(p)) window.number_column = 1;
   return window;
 }
 
@@ -204,6 +250,62 @@ ConvolutionForm form_of(Problem const& problem) {
 }
 
 }  // namespace
+
+namespace {
+// The elements between the pixels of images; 0 if they are not at equal distances.
+Index distance_of_pixels(Layout const& layout) {
+  Index distance = 0, pixels = 1;
+  for (int d : {3, 2, 0}) {
+    if (layout.shape[d] == 1) continue;
+    if (distance == 0) distance = layout.stride[d];
+    if (layout.stride[d] != distance * pixels) return 0;
+    pixels *= layout.shape[d];
+  }
+  return pixels == 1 ? std::max<Index>(1, layout.shape[1]) : distance;
+}
+}  // namespace
+
+bool has_copied_pixels(Problem const& p, Device const& device) {
+  Index const bytes = p.x.extent(1) * size_of(p.x.type), of_unit = max_vector_bytes / size_of(p.x.type);
+  if (device.backend == Backend::emulator &&
+      std::ranges::find(unfixed_fprop_bytes, bytes) == std::end(unfixed_fprop_bytes))
+    return false;
+  bool whole = bytes % max_vector_bytes == 0 && p.x.alignment % max_vector_bytes == 0 &&
+               (p.x.extent(1) == 1 || p.x.layout.stride[1] == 1);
+  for (int d : {0, 2, 3}) whole = whole && (p.x.extent(d) == 1 || p.x.layout.stride[d] % of_unit == 0);
+  return whole;
+}
+
+bool is_flat(Problem const& p) {
+  bool one_tap = p.w.extent(2) * p.w.extent(3) == 1 && p.pad_begin[0] == 0 && p.pad_begin[1] == 0;
+  for (int d : {2, 3}) one_tap = one_tap && p.y.extent(d) == p.x.extent(d);
+  return one_tap && distance_of_pixels(p.x.layout) > 0;
+}
+
+bool has_flat_pixels(Problem const& problem, Device const& device) {
+  if (!is_flat(problem)) return false;
+  Problem const p = flattened(problem);
+  Index const channels = p.x.extent(1);
+  if (device.backend == Backend::emulator && channels != unfixed_flat_place) return false;
+  return size_of(p.x.type) == 2 && p.x.layout.stride[1] == 1 && p.x.layout.stride[3] == channels &&
+         p.x.alignment % max_vector_bytes == 0 && channels * size_of(p.x.type) % max_vector_bytes != 0;
+}
+
+Problem flattened(Problem p) {
+  for (TensorDescription* tensor : {&p.x, &p.y}) {
+    Layout& layout = tensor->layout;
+    Index const distance = distance_of_pixels(layout);
+    layout.shape[3] *= layout.shape[0] * layout.shape[2];
+    layout.shape[0] = layout.shape[2] = 1;
+    layout.stride[0] = layout.stride[2] = 0, layout.stride[3] = distance;
+  }
+  return p;
+}
+
+double small_c_mma_clocks(double on_h200, Gpu const& gpu) {
+  constexpr double products = 2048, rate_on_h200 = 1270;  // of an m16n8k16
+  return on_h200 + products / mma_rate(gpu, DataType::f32) - products / rate_on_h200;
+}
 
 Index patch_pixels(FpropSmallCShape const& shape) {
   auto const reach = [](FpropAxis const& axis, int outputs) {
@@ -237,14 +339,17 @@ FpropSmallCPlan fprop_small_c_plan(Problem const& problem, Device const& device)
     plan.refusal = mirror_violation(problem);
   Problem const forward = as_forward(problem);
   if (plan.refusal.empty()) plan.refusal = fprop_small_c_violation(forward, device);
-  return plan.refusal.empty() ? FpropSmallCSearch(forward, device).best() : plan;
+  return plan.refusal.empty() ? FpropSmallCSearch(as_computed(problem), device).best() : plan;
 }
 
 std::string print(FpropSmallCShape const& shape) {
-  return fmt::format("FpropSmallCShape{{{{{}, {}}}, {{{}, {}}}, {}, {}, {}, {}, {}, {}, {}, {}, {}}}",
+  char const* const units = shape.filter_units == FilterUnits::channels  ? "FilterUnits::channels"
+                            : shape.filter_units == FilterUnits::filters ? "FilterUnits::filters"
+                                                                         : "FilterUnits::none";
+  return fmt::format("FpropSmallCShape{{{{{}, {}}}, {{{}, {}}}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}}}",
                      shape.rows.stride, shape.rows.taps, shape.columns.stride, shape.columns.taps,
                      shape.channels, shape.place, shape.async, shape.down, shape.across, shape.warps,
-                     shape.fragments, shape.bands, shape.blocks);
+                     shape.fragments, shape.bands, shape.blocks, units, shape.result_bytes);
 }
 
 std::string FpropSmallCTraits::print() const {
@@ -255,7 +360,7 @@ std::string FpropSmallCTraits::print() const {
 program::Program fprop_small_c_program(Plan<Problem> const& plan) {
   FpropSmallCPlan const planned = fprop_small_c_plan(plan.problem, plan.device);
   FpropSmallCShape const& shape = planned.shape;
-  Problem const problem = as_forward(plan.problem);
+  Problem const problem = as_computed(plan.problem);
   bool const turns = plan.problem.direction == ConvolutionDirection::data;
   Index const first = turns ? offset_of_last_tap(plan.problem.w) * size_of(plan.problem.w.type) : 0;  // bytes
   ConvolutionForm form = form_of(plan.problem);
@@ -265,9 +370,10 @@ program::Program fprop_small_c_program(Plan<Problem> const& plan) {
   with_parts(plan, [&]<class Epilogue, class Destination>(Epilogue, Destination) {
     using Parameters = FpropSmallCParameters<Epilogue, Destination>;
     KernelTypes const host = emulated_types(DataType::f32);
-    FpropSmallCTraits const traits{fixed ? shape : emulated_fprop_small_c_shape(shape.async, problem.x.type),
-                                   fixed, problem.x.type, fixed ? epilogue_text(form) : host.epilogue,
-                                   fixed ? destination_text(form) : host.destination};
+    FpropSmallCTraits const traits{
+        fixed ? shape : emulated_fprop_small_c_shape(shape.async, shape.place, shape.result_bytes > 0), fixed,
+        problem.x.type, fixed ? epilogue_text(form) : host.epilogue,
+        fixed ? destination_text(form) : host.destination};
     std::size_t const kernel = made.add_kernel<Parameters>(
         {.headers = {"conv/small_c/fprop_small_c.h"},
          .entry = "fprop_small_c_kernel",

@@ -15,9 +15,22 @@ struct FpropSmallCPlan {
 // The shape that is predicted to be fastest.
 FpropSmallCPlan fprop_small_c_plan(ConvolutionProblem const& problem, Device const& device);
 
+// Clocks of an mma of 16-bit factors on `gpu`, from those that a fit gave on an H200.
+double small_c_mma_clocks(double on_h200, Gpu const& gpu);
 // The number of pixels of a tile's patch of x, which may not fit in an int if strides are large.
 Index patch_pixels(FpropSmallCShape const& shape);
 inline constexpr Index max_patch_pixels = 1 << 16;
+// Whether x's channels are contiguous in units of 16 bytes, which the kernels copy.
+bool has_copied_pixels(ConvolutionProblem const& problem, Device const& device);
+// Whether x is one row of adjacent pixels whose channels are not whole units of 16 bytes, which the kernels
+// copy as a flat patch.
+bool has_flat_pixels(ConvolutionProblem const& problem, Device const& device);
+// Whether a filter of one tap has an output for each pixel of x, and the pixels are at equal distances.
+bool is_flat(ConvolutionProblem const& problem);
+// The same convolution of a single row of pixels; y's pixels are 0 elements apart if they are not at equal
+// distances.
+ConvolutionProblem flattened(ConvolutionProblem problem);
+
 // The part of a kernel's arguments that describes x, the images' tiles and the extents of y, without
 // pointers.
 FpropSmallCArguments small_c_window(ConvolutionProblem const& problem, FpropSmallCShape const& shape);
@@ -31,10 +44,10 @@ struct FpropSmallCTraits {
   std::string print() const;
 };
 // The emulator's kernels, whose shapes are in the arguments.
-constexpr FpropSmallCShape emulated_fprop_small_c_shape(bool async, DataType type) {
+constexpr FpropSmallCShape emulated_fprop_small_c_shape(bool async, int place, bool collects) {
   FpropSmallCShape shape;
   shape.warps = unfixed_fprop_warps, shape.async = async;
-  shape.place = unfixed_fprop_place(async, size_of(type));
+  shape.place = place, shape.result_bytes = collects ? 1 : 0;
   return shape;
 }
 program::Program fprop_small_c_program(Plan<ConvolutionProblem> const& plan);

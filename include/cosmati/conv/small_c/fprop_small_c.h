@@ -7,13 +7,14 @@
 #include "cosmati/arch/convert.h"
 #include "cosmati/arch/matrix.h"
 #include "cosmati/conv/conv_destination.h"
+#include "cosmati/conv/small_c/filter_fragments.h"
 #include "cosmati/conv/small_c/patch.h"
 #include "cosmati/gemm/epilogue.h"
 
 namespace cosmati {
 
 // `fixed`: shape_ is the shape of the launch; otherwise only its place, how it is filled, and its numbers of
-// warps, fragments and bands apply.
+// warps, fragments and bands apply, and whether y is collected.
 template <FpropSmallCShape shape_, bool fixed_, class Element_, class Epilogue_, class Destination_>
 struct FpropSmallCTraits {
   using Element = Element_;
@@ -23,14 +24,14 @@ struct FpropSmallCTraits {
   static constexpr bool fixed = fixed_;
   static constexpr int threads = shape_.threads(), blocks = shape_.blocks, fragments = shape_.fragments;
   static constexpr int place = shape_.place, bands = shape_.bands;
-  static constexpr bool async = shape_.async;
+  static constexpr bool async = shape_.async, collects = shape_.result_bytes > 0;
   static constexpr int pixels = async ? 1 : fixed ? shape_.pixels() : unfixed_fprop_pixels;
   COSMATI_DEVICE static FpropSmallCShape shape(FpropSmallCArguments const& window) {
     if constexpr (fixed) return shape_;
     return window.shape;
   }
 
-  // The filter, then two patches: shape.shared_bytes() in total.
+  // The filter, then the patches and the results: shape.shared_bytes() in total.
   struct alignas(16) SharedStorage {
     // (row of taps, step, column tile of an mma, lane), 8 bytes each
     COSMATI_DEVICE unsigned char* filter() { return reinterpret_cast<unsigned char*>(this); }
@@ -45,46 +46,18 @@ struct FpropSmallC : SmallCPatch<Traits> {
   using Patch = SmallCPatch<Traits>;
   using Patch::size, Patch::pixel_bytes, Patch::pitch, Patch::window, Patch::shape;
   using typename Patch::Element;
-  static constexpr int per_word = 4 / size, run = 8, tiles = 4 * Traits::bands;
+  static constexpr int run = SmallCFilter<Traits>::run, tiles = SmallCFilter<Traits>::tiles;
   using Sums = float[Traits::fragments][tiles][4];
   using Fragment = Vector<unsigned, 2>;  // one lane's part of a filter fragment
 
-  unsigned char* filter;
-  int first_filter;
+  SmallCFilter<Traits> filter;
+  unsigned char* results;
 
-  // Fragments in the layout of mma's b: lane 4 * g + t holds, of column g, the four bytes of depth at byte
-  // 4 * t and the four at byte 16 + 4 * t. Columns 2 * t and 2 * t + 1 of four adjacent tiles, whose sums
-  // lane t has, are eight adjacent filters.
-  COSMATI_DEVICE void load_filter() const {
-    auto const* const from = arch::as_global(static_cast<Element const*>(window.filter));
-    int const steps = shape.steps(size), words = shape.rows.taps * steps * tiles * 64;
-    constexpr int together = 4;  // loads in flight
-    COSMATI_NO_UNROLL
-    for (int first = arch::thread(); first < words; first += together * Traits::threads) {
-      Vector<Element, per_word> value[together];
-      COSMATI_UNROLL
-      for (int i = 0; i < together; ++i) {
-        int const word = first + i * Traits::threads, lane = word / 2 % 32, g = lane / 4;
-        int const tile = word / 64 % tiles, of_row = word / 64 / tiles, r = of_row / steps;
-        int const k = first_filter + tile / 4 * FpropSmallCShape::band + g / 2 * run + tile % 4 * 2 + g % 2;
-        int const depth = ((of_row - r * steps) * 32 + word % 2 * 16 + lane % 4 * 4) / size;
-        COSMATI_UNROLL
-        for (int e = 0; e < per_word; ++e) {
-          int const s = (depth + e) / Traits::place, c = (depth + e) % Traits::place;
-          bool const exists =
-              word < words && s < shape.columns.taps && c < shape.channels && k < window.filters;
-          Index const at = k * window.filter_output + c * window.filter_input + r * window.filter_row +
-                           s * window.filter_column;
-          Element const element = arch::load_constant<Element>(from + (exists ? at : 0));
-          value[i][e] = exists ? element : Element{};
-        }
-      }
-      COSMATI_UNROLL
-      for (int i = 0; i < together; ++i) {
-        int const word = first + i * Traits::threads;
-        if (word < words) arch::store(filter + word * 4, value[i]);
-      }
-    }
+  // Four bytes of a row of taps, of which `rest` remain; those beyond are zeros.
+  COSMATI_DEVICE static unsigned word_of(unsigned char const* at, int rest) {
+    if constexpr (!Patch::flat) return rest > 0 ? arch::load<unsigned>(at) : 0;
+    unsigned const low = rest > 0 ? arch::load<unsigned short>(at) : 0;
+    return low | (rest > size ? unsigned{arch::load<unsigned short>(at + size)} << 16 : 0);
   }
 
   // Adds the products of a tile. Beyond the taps of a row, a is zero rather than what x has there, because
@@ -104,7 +77,7 @@ struct FpropSmallC : SmallCPatch<Traits> {
             word + (row * shape.rows.stride * shape.patch_columns() + column * shape.columns.stride) * pitch;
       }
     }
-    unsigned char const* taps = filter + lane * 8;
+    unsigned char const* taps = filter.fragments + lane * 8;
     COSMATI_NO_UNROLL
     for (int r = 0; r < shape.rows.taps; ++r) {
       COSMATI_UNROLL
@@ -115,8 +88,7 @@ struct FpropSmallC : SmallCPatch<Traits> {
           COSMATI_UNROLL
           for (int i = 0; i < 4; ++i) {
             int const byte = step * 32 + i / 2 * 16, padding = byte / pixel_bytes * (pitch - pixel_bytes);
-            a[f][i] =
-                byte + word < row_bytes ? arch::load<unsigned>(patch + first[f][i % 2] + byte + padding) : 0;
+            a[f][i] = word_of(patch + first[f][i % 2] + byte + padding, row_bytes - byte - word);
           }
         }
         COSMATI_UNROLL
@@ -149,7 +121,7 @@ struct FpropSmallC : SmallCPatch<Traits> {
         int const m = tile.image * window.number_image + h * window.number_row + w * window.number_column;
         COSMATI_UNROLL
         for (int band = 0; band < Traits::bands; ++band) {
-          int const n = first_filter + band * FpropSmallCShape::band + lane % 4 * run;
+          int const n = filter.first + band * FpropSmallCShape::band + lane % 4 * run;
           int const valid = window.filters - n < run ? window.filters - n : run;
           if (valid <= 0) continue;
           Real value[run];
@@ -158,11 +130,38 @@ struct FpropSmallC : SmallCPatch<Traits> {
             value[i] = arch::number_cast<Real>(sum[f][band * 4 + i / 2][half * 2 + i % 2]);
           typename Traits::Epilogue::Tile const epilogue(params.epilogue, 0, m, n);
           Traits::Epilogue::apply(epilogue, 0, 0, valid, value);
-          typename Traits::Destination::Tile const d(params.d, 0, m, n);
-          d.store(0, 0, valid, value);
+          if constexpr (Traits::collects) {
+            using Result = typename Traits::Destination::Element;
+            auto* const to = reinterpret_cast<Result*>(results) + output * window.filters + n;
+            COSMATI_UNROLL
+            for (int i = 0; i < run; ++i)
+              if (i < valid) to[i] = arch::number_cast<Result>(value[i]);
+          } else {
+            typename Traits::Destination::Tile const d(params.d, 0, m, n);
+            d.store(0, 0, valid, value);
+          }
         }
       }
     }
+    if constexpr (Traits::collects) {
+      arch::block_barrier();
+      if constexpr (requires { params.d.data; })
+        store_collected(params.d.data, tile);
+      else
+        store_collected(params.d.digits.data, tile);  // in the emulator
+    }
+  }
+
+  // Stores a tile of y whose pixels are in shared memory, adjacent as in y.
+  COSMATI_DEVICE void store_collected(void* y, SmallCTile const& tile) const {
+    using Word = Vector<unsigned, 4>;
+    auto* const to =
+        arch::as_global(static_cast<unsigned char*>(y)) + Index{tile.column} * shape.result_bytes;
+    int const rest = window.width - tile.column, outputs = rest < shape.outputs() ? rest : shape.outputs();
+    int const bytes = outputs * shape.result_bytes, words = bytes / 16 * 16;
+    for (int byte = arch::thread() * 16; byte < words; byte += Traits::threads * 16)
+      arch::store_global(to + byte, arch::load<Word>(results + byte));
+    for (int byte = words + arch::thread(); byte < bytes; byte += Traits::threads) to[byte] = results[byte];
   }
 };
 
@@ -176,15 +175,15 @@ fprop_small_c_kernel(COSMATI_PARAMETER typename Traits::Params params) {
   FpropSmallCArguments const& window = params.window;
   FpropSmallCShape const shape = Traits::shape(window);
   auto& shared = arch::shared_storage<typename Traits::SharedStorage>();
-  Block const block{
-      {window, shape}, shared.filter(), arch::block_y() * Traits::bands * FpropSmallCShape::band};
+  SmallCFilter<Traits> const filter{window, shape, shared.filter(),
+                                    arch::block_y() * Traits::bands * FpropSmallCShape::band};
+  Block const block{{window, shape}, filter, shared.filter() + shape.result_offset(Block::size)};
   unsigned char* patch = shared.patches(shape);
-  int const patch_bytes = shape.patch_bytes(Block::size);
   typename Block::Pixels pixel;
-  int number = arch::block_x(), other = patch_bytes;
+  int number = arch::block_x(), other = shape.patch_bytes(Block::size);
   if (number >= window.tiles) return;
   block.load_patch(SmallCTile(window, shape, number), pixel, patch);
-  block.load_filter();
+  block.filter.load();
   block.keep_patch(pixel, patch);
   COSMATI_NO_UNROLL
   while (number < window.tiles) {

@@ -12,15 +12,24 @@ struct FpropAxis {
   friend COSMATI_CONSTEXPR bool operator==(FpropAxis const&, FpropAxis const&) = default;
 };
 
+// The dimension of the filter that is contiguous, and is read 16 bytes at a time.
+enum class FilterUnits { none, channels, filters };
+
 struct FpropSmallCShape {
   FpropAxis rows, columns;
-  int channels = 1;              // of x, at most `place`
-  int place = 4;                 // elements of a pixel in shared memory; the others are zeros
-  bool async = false;            // channels fill the place, and are copied 16 bytes at a time
+  int channels = 1;  // of x, at most `place`
+  int place = 4;     // elements of a pixel in shared memory; the others are zeros
+  // Channels fill the place, and are copied 16 bytes at a time: units of a pixel or, if its channels are not
+  // whole units, of a flat patch: one row of adjacent pixels for a filter of one tap.
+  bool async = false;
   int down = 1, across = 16;     // outputs of a block's tile
   int warps = 4, fragments = 1;  // fragments of 16 outputs per warp
   int bands = 1;                 // bands of 32 filters per block
   int blocks = 1;                // resident blocks per multiprocessor
+  FilterUnits filter_units = FilterUnits::none;
+  // Not 0: bytes of a pixel of y, whose pixels are adjacent and which one block computes whole. They are
+  // collected in shared memory and stored 16 bytes at a time.
+  int result_bytes = 0;
   friend COSMATI_CONSTEXPR bool operator==(FpropSmallCShape const&, FpropSmallCShape const&) = default;
 
   static constexpr int band = 32;  // filters; a lane stores eight adjacent ones
@@ -30,23 +39,32 @@ struct FpropSmallCShape {
   COSMATI_CONSTEXPR int patch_rows() const { return rows.reach(down); }
   COSMATI_CONSTEXPR int patch_columns() const { return columns.reach(across); }
   COSMATI_CONSTEXPR int patch() const { return patch_rows() * patch_columns(); }
-  // Bytes between pixels in shared memory. If a step lies within a pixel, an odd number of 16-byte units, so
-  // that eight adjacent pixels are in different banks; else pixels are adjacent.
-  COSMATI_CONSTEXPR int pitch(int size) const { return place * size < 32 ? place * size : place * size + 16; }
+  // Bytes between pixels in shared memory. If a pixel has several 16-byte units, an odd number of them, so
+  // that eight adjacent pixels are in different banks.
+  COSMATI_CONSTEXPR bool is_flat(int size) const { return async && place * size % 16 != 0; }
+  COSMATI_CONSTEXPR int pitch(int size) const {
+    int const bytes = place * size;
+    return bytes % 32 == 0 ? bytes + 16 : bytes;
+  }
   // Bytes of a row of taps; a step of an mma covers 32 of them.
   COSMATI_CONSTEXPR int row_bytes(int size) const { return columns.taps * place * size; }
   COSMATI_CONSTEXPR int steps(int size) const { return (row_bytes(size) + 31) / 32; }
   // Bytes of the filter's fragments.
   COSMATI_CONSTEXPR int filter_bytes(int size) const { return rows.taps * steps(size) * bands * 4 * 256; }
   COSMATI_CONSTEXPR int patch_bytes(int size) const { return (patch() * pitch(size) + 15) / 16 * 16; }
-  COSMATI_CONSTEXPR int shared_bytes(int size) const { return filter_bytes(size) + 2 * patch_bytes(size); }
+  COSMATI_CONSTEXPR int result_offset(int size) const { return filter_bytes(size) + 2 * patch_bytes(size); }
+  COSMATI_CONSTEXPR int shared_bytes(int size) const {
+    return result_offset(size) + (outputs() * result_bytes + 15) / 16 * 16;
+  }
   // Pixels of a patch that a thread loads, unless they are copied.
   COSMATI_CONSTEXPR int pixels() const { return (patch() + threads() - 1) / threads(); }
 };
 
 // The emulator's kernels have their shapes in the arguments, except for these.
 inline constexpr int unfixed_fprop_warps = 2, unfixed_fprop_pixels = 16;
-COSMATI_CONSTEXPR int unfixed_fprop_place(bool async, int size) { return async ? 32 / size : 4; }
+inline constexpr int unfixed_fprop_bytes[] = {32, 48};  // of a pixel that is copied
+inline constexpr int unfixed_flat_place = 17;           // elements of a pixel of a flat patch
+inline constexpr int unfixed_fprop_place = 4;           // elements of other pixels
 
 // Strides in elements.
 struct FpropSmallCArguments {

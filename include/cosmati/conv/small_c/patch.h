@@ -22,8 +22,10 @@ template <class Traits>
 struct SmallCPatch {
   using Element = typename Traits::Element;
   static constexpr int size = static_cast<int>(sizeof(Element)), pixel_bytes = Traits::place * size;
-  static constexpr int pitch = FpropSmallCShape{.place = Traits::place}.pitch(size);
-  using Pixels = Vector<Element, Traits::place>[Traits::pixels];  // a thread's part
+  static constexpr FpropSmallCShape of_place{{}, {}, 1, Traits::place, Traits::async};
+  static constexpr int pitch = of_place.pitch(size);
+  static constexpr bool flat = of_place.is_flat(size);
+  using Pixels = Vector<Element, Traits::async ? 1 : Traits::place>[Traits::pixels];  // a thread's part
 
   FpropSmallCArguments const& window;
   FpropSmallCShape const shape;
@@ -46,7 +48,16 @@ struct SmallCPatch {
   COSMATI_DEVICE void load_patch(SmallCTile const& tile, Pixels& pixel, unsigned char* patch) const {
     auto const* const image =
         arch::as_global(static_cast<Element const*>(window.image)) + tile.image * window.image_stride;
-    if constexpr (Traits::async) {
+    if constexpr (flat) {
+      int const total = (window.image_columns - tile.column) * pixel_bytes;
+      COSMATI_NO_UNROLL
+      for (int byte = arch::thread() * 16; byte < shape.patch() * pixel_bytes; byte += Traits::threads * 16) {
+        int const rest = total - byte, valid = rest < 0 ? 0 : rest < 16 ? rest : 16;
+        int const offset = tile.column * Traits::place + byte / size;
+        arch::copy_async<16>(patch + byte, image + (valid > 0 ? offset : 0), valid);
+      }
+      arch::commit_copies();
+    } else if constexpr (Traits::async) {
       constexpr int pieces = pixel_bytes / 16;
       COSMATI_NO_UNROLL
       for (int item = arch::thread(); item < shape.patch() * pieces; item += Traits::threads) {

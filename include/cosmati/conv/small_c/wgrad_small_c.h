@@ -13,8 +13,9 @@
 
 namespace cosmati {
 
-// `fixed`: shape_ is the shape of the launch; otherwise only its place and its numbers of warps and fragments
-// apply. `column_tiles`: at least shape.tiles(). `swapped`: the filters are the columns of the result.
+// `fixed`: shape_ is the shape of the launch; otherwise only its place, how it is filled, and its numbers of
+// warps and fragments apply. `column_tiles`: at least shape.tiles(). `swapped`: the filters are the
+// columns of the result.
 template <WgradSmallCShape shape_, int column_tiles, bool fixed_, bool swapped_, class Element_,
           class Epilogue_, class Destination_>
 struct WgradSmallCTraits {
@@ -22,10 +23,10 @@ struct WgradSmallCTraits {
   using Epilogue = Epilogue_;
   using Destination = Destination_;
   using Params = WgradSmallCParameters<typename Epilogue::Arguments, typename Destination::Arguments>;
-  static constexpr bool fixed = fixed_, swapped = swapped_, async = false;
+  static constexpr bool fixed = fixed_, swapped = swapped_, async = shape_.tile.async;
   static constexpr int threads = shape_.tile.threads(), blocks = shape_.tile.blocks;
   static constexpr int fragments = shape_.tile.fragments, place = shape_.tile.place;
-  static constexpr int pixels = fixed ? shape_.tile.pixels() : unfixed_fprop_pixels;
+  static constexpr int pixels = async ? 1 : fixed ? shape_.tile.pixels() : unfixed_fprop_pixels;
   static constexpr int warps_of_filters = shape_.warps_of_filters;
   static constexpr int warps_of_outputs = shape_.warps_of_outputs();
   static constexpr int size = static_cast<int>(sizeof(Element));
@@ -99,8 +100,9 @@ struct WgradSmallC : SmallCPatch<Traits> {
   }
   // The offset of a tile of columns in a window.
   COSMATI_DEVICE int offset_of_tile(int tile) const {
-    int const row = tile / of.tiles_of_row();
-    return row * shape.patch_columns() * Base::pitch + (tile - row * of.tiles_of_row()) * 8 * size;
+    int const row = tile / of.tiles_of_row(), of_row = (tile - row * of.tiles_of_row()) * 8 * size;
+    int const padding = of_row / Base::pixel_bytes * (Base::pitch - Base::pixel_bytes);
+    return row * shape.patch_columns() * Base::pitch + of_row + padding;
   }
 
   // Adds the products of a tile. The matrices of an mma have the outputs as depth, but filters and taps are
@@ -142,7 +144,21 @@ struct WgradSmallC : SmallCPatch<Traits> {
                                unsigned char const* patch, unsigned const (&a)[fragments][4],
                                Sums& sum) const {
     int const lane = arch::thread() % 32, g = lane / 4, t = lane % 4, count = of.tiles();
-    if constexpr (size == 2) {
+    if constexpr (Base::flat) {
+      COSMATI_UNROLL
+      for (int own = 0; own < tiles; ++own) {
+        int const channel = own * 8 + g;
+        unsigned both[2];
+        COSMATI_UNROLL
+        for (int i = 0; i < 2; ++i) {
+          unsigned char const* const at = patch + (output + i * 8 + t * 2) * Base::pitch + channel * size;
+          unsigned const low = channel < Traits::place ? arch::load<unsigned short>(at) : 0;
+          unsigned const high = channel < Traits::place ? arch::load<unsigned short>(at + Base::pitch) : 0;
+          both[i] = low | high << 16;
+        }
+        add_tile(own, a, both, sum);
+      }
+    } else if constexpr (size == 2) {
       Window const own = window_of(tile, output + lane % 16, patch, zeros);
       COSMATI_UNROLL
       for (int first = 0; first < tiles; first += 2) {  // two tiles of columns at once

@@ -23,13 +23,33 @@ using Problem = ConvolutionProblem;
 
 constexpr unsigned sum_threads = 512, lanes_of_sum = 32;  // WgradSmallCTraits
 
-Problem as_computed(Problem const& problem) {
+// x's pixels with channels that fill their places, in matrices of eight columns.
+constexpr int max_channels = 280;
+
+bool is_copied(Problem const& p, Device const& device) {
+  return (has_copied_pixels(p, device) && p.x.extent(1) % 8 == 0) || has_flat_pixels(p, device);
+}
+
+// Whether x and dy are rows of pixels, with a filter of one tap.
+bool are_flat(Problem const& p) {
+  Problem exchanged = p;
+  std::swap(exchanged.x, exchanged.y);
+  return is_flat(p) && is_flat(exchanged);
+}
+
+Problem as_filters_of_x(Problem const& problem) {
   return exchanges_images(problem) ? mirrored(problem) : problem;
+}
+
+// The problem as the kernel computes it.
+Problem as_computed(Problem const& problem) {
+  Problem const p = as_filters_of_x(problem);
+  return are_flat(p) ? flattened(p) : p;
 }
 
 // The product, whose result begins at the first tap.
 ConvolutionForm computed_form(Problem const& problem) {
-  ConvolutionForm form = forms_of(as_computed(problem)).front();
+  ConvolutionForm form = forms_of(as_filters_of_x(problem)).front();
   if (exchanges_images(problem)) form.d.base += offset_of_last_tap(problem.w);
   return form;
 }
@@ -39,9 +59,14 @@ std::string wgrad_small_c_violation(Problem const& p, char const* dy, Device con
   if (std::string sentence = problem_violation(p, device.backend); !sentence.empty()) return sentence;
   DataType const type = p.x.type;
   if (p.groups != 1) return fmt::format("{} groups; expected 1", p.groups);
-  if (p.x.extent(1) * size_of(type) > max_vector_bytes)
-    return fmt::format("{} channels of {} bytes; at most {} bytes", p.x.extent(1), size_of(type),
-                       max_vector_bytes);
+  bool const copied = is_copied(p, device);
+  if (copied ? p.x.extent(1) > max_channels : p.x.extent(1) * size_of(type) > max_vector_bytes)
+    return fmt::format(
+        "{} channels of {} bytes; at most {} bytes, or {} channels in units of eight that are contiguous and "
+        "aligned to 16 bytes",
+        p.x.extent(1), size_of(type), max_vector_bytes, max_channels);
+  if (copied && p.w.extent(2) * p.w.extent(3) == 1 && !are_flat(p))
+    return "a filter of one tap that skips pixels, or pads them";
   if (p.dilation[0] != 1 || p.dilation[1] != 1) return "dilated taps are not adjacent";
   if (type != p.y.type || size_of(type) < 2 || !mma_takes(type, type, accumulator_type(type, type)))
     return fmt::format("x and dy must both be tf32, f16 or bf16, not {} and {}", name_of(type),
@@ -84,11 +109,15 @@ class WgradSmallCSearch {
     tile.channels = to_int(problem.x.extent(1));
     size_ = size_of(problem.x.type);
     // Matrices of 16-bit elements need windows of adjacent outputs that begin at multiples of 16 bytes.
-    tile.place = tile.channels <= 4 && (size_ == 4 || tile.columns.stride % 2 == 0) ? 4 : 8;
+    tile.async = is_copied(problem, device);
+    tile.place = tile.async                                                           ? tile.channels
+                 : tile.channels <= 4 && (size_ == 4 || tile.columns.stride % 2 == 0) ? 4
+                                                                                      : 8;
     if (tile.place == 4) tile.columns.taps += tile.columns.taps % 2;
   }
 
   WgradSmallCPlan best() {
+    int const max_filters = base_.tile.async ? 128 : 64;  // of a block
     best_.refusal = "no tile fits in registers and shared memory";
     Index const filters = problem_.w.extent(0);
     for (int const warps : {unfixed_fprop_warps, 4, 8})
@@ -98,7 +127,8 @@ class WgradSmallCSearch {
           shape.tile.warps = warps, shape.tile.fragments = fragments;
           shape.warps_of_filters = warps_of_filters;
           bool const is_catalogued = warps == unfixed_fprop_warps && fragments == 1 && warps_of_filters == 1;
-          bool const fits = shape.filters() <= 64 && (shape.filters() == 16 || shape.filters() < filters * 2);
+          bool const fits =
+              shape.filters() <= max_filters && (shape.filters() == 16 || shape.filters() < filters * 2);
           if (is_emulated_ ? is_catalogued : warps != unfixed_fprop_warps && fits) try_taps(shape);
         }
     return best_;
@@ -113,14 +143,17 @@ class WgradSmallCSearch {
     Index const rows = problem_.w.extent(2), bands = ceiling_divide(rows, most / shape.tiles_of_row());
     shape.tile.rows.taps = to_int(ceiling_divide(rows, bands));
     Index const width = problem_.y.extent(3), height = problem_.y.extent(2);
-    for (int const outputs : {64, 128, 256, 512})
-      for (Index of_row = 1; of_row <= ceiling_divide(width, 8); ++of_row) {
-        Index const across = ceiling_divide(width, of_row);
-        if (across > outputs || (of_row > 1 && across == ceiling_divide(width, of_row - 1))) continue;
+    bool const flat = are_flat(problem_);
+    for (int const outputs : {64, 128, 256, 512}) {
+      Index const first = ceiling_divide(width, outputs);
+      for (Index of_row = first; of_row <= (flat ? first : ceiling_divide(width, 8)); ++of_row) {
+        Index const across = flat ? outputs : ceiling_divide(width, of_row);
+        if (!flat && of_row > 1 && across == ceiling_divide(width, of_row - 1)) continue;
         shape.tile.across = to_int(across);
         shape.tile.down = to_int(std::min<Index>(height, outputs / across));
         try_shape(shape);
       }
+    }
   }
 
   void try_shape(WgradSmallCShape shape) {
@@ -128,9 +161,9 @@ class WgradSmallCSearch {
     FpropSmallCShape& tile = shape.tile;
     if (patch_pixels(tile) > max_patch_pixels) return;
     int const sums = tile.fragments * (shape.tiles() + 1) * 4;
-    int const registers =
-        (48 + sums + tile.fragments * 4 + tile.pixels() * tile.place * size_ / 4 + 7) / 8 * 8;
-    if (is_emulated_ && tile.pixels() > unfixed_fprop_pixels) return;
+    int const loaded = tile.async ? 8 : tile.pixels() * tile.place * size_ / 4;
+    int const registers = (48 + sums + tile.fragments * 4 + loaded + 7) / 8 * 8;
+    if (is_emulated_ && !tile.async && tile.pixels() > unfixed_fprop_pixels) return;
     int const bytes = shape.shared_bytes(size_, is_emulated_ ? unfixed_wgrad_tiles : shape.tiles());
     if (registers > max_registers || bytes > gpu_.shared_bytes_per_block) return;
     tile.blocks = resident_blocks(gpu_, tile.threads(), registers, bytes);
@@ -150,29 +183,42 @@ class WgradSmallCSearch {
     best_ = plan;
   }
 
-  // Predicted seconds, with the same terms as for fprop_small_c; fitted to eight layers in bf16 on an H200
-  // (docs/decisions/0026).
+  // Clocks of a step's mma and of an access to shared memory, slots of a pixel and of 16 bytes of dy, the
+  // increase with few warps, and the share of the shorter of memory and computing.
+  struct Costs {
+    double mma, access, pixel, piece, few_warps, overlap;
+  };
+  // Fitted on an H200: to 34 measurements of 12 layers with copied pixels, with a standard deviation of 20 %,
+  // and to eight first layers in bf16 (docs/decisions/0026).
+  Costs costs(FpropSmallCShape const& tile) const {
+    if (!tile.async) return {2, 0.4, 13 + 9.1 * tile.channels, 15.6, 0.06, 0.5};
+    double const units = static_cast<double>(tile.place * size_) / max_vector_bytes;
+    return {1.2, 0.05, 80 * units, 80, 0.2, 0.3};
+  }
+
+  // Predicted seconds, with the same terms as for fprop_small_c.
   double predicted(WgradSmallCPlan const& plan, double tiles) const {
-    constexpr double launches_seconds = 1e-5, mma_clocks = 2, slots_of_piece = 12;
+    constexpr double launches_seconds = 1e-5;
     WgradSmallCShape const& shape = plan.shape;
     FpropSmallCShape const& tile = shape.tile;
+    Costs const cost = costs(tile);
     double const steps = shape.steps(size_), columns = shape.tiles() + 1;
-    double const tensor = steps * shape.filters() / 16 * columns * mma_clocks;
-    double const shared = steps * shape.warps_of_filters * (tile.fragments * 4 + columns * 2);
+    double const tensor = steps * shape.filters() / 16 * columns * small_c_mma_clocks(cost.mma, gpu_);
+    double const shared = steps * shape.warps_of_filters * (tile.fragments * 4 + columns * 2) * cost.access;
     double const pieces = shape.outputs_of_steps(size_) * shape.filters() * size_ / max_vector_bytes;
-    double const moves = (tile.patch() * (10 + 7.0 * tile.channels) + pieces * slots_of_piece) / 32 / 4;
+    double const moves = (tile.patch() * cost.pixel + pieces * cost.piece) / 32 / 4;
     double const others = to_double(plan.bands * plan.tap_bands), blocks = to_double(plan.blocks);
     double const together =
         std::clamp(blocks * others / gpu_.multiprocessors, 1.0, static_cast<double>(tile.blocks));
     double const clocks =
-        (tensor + 0.4 * shared + 1.3 * moves) * (1 + 0.06 * std::pow(16 / (together * tile.warps), 2));
+        (tensor + shared + moves) * (1 + cost.few_warps * std::pow(16 / (together * tile.warps), 2));
     double const compute = std::ceil(tiles / blocks) * together * clocks / gpu_.clock_hertz;
     double const bytes = to_double(problem_.x.layout.size()) * size_ * others +
                          to_double(problem_.y.layout.size()) * size_ * to_double(plan.tap_bands);
     double const memory = bytes / (0.8 * gpu_.memory_bytes_per_second);
     double const partials =
         to_double(plan.sums(shape.tiles())) * blocks * 4 * 2 / (0.5 * gpu_.memory_bytes_per_second);
-    return launches_seconds + partials + std::max(compute, memory) + 0.5 * std::min(compute, memory);
+    return launches_seconds + partials + std::max(compute, memory) + cost.overlap * std::min(compute, memory);
   }
 
   Problem const& problem_;
@@ -190,8 +236,13 @@ int column_tiles_of(WgradSmallCShape const& shape, bool fixed) {
 }  // namespace
 
 bool exchanges_images(Problem const& p) {
-  return p.y.extent(1) < p.x.extent(1) && p.y.extent(1) * size_of(p.y.type) <= max_vector_bytes &&
-         mirror_violation(p).empty();
+  if (!mirror_violation(p).empty()) return false;
+  bool const few = p.y.extent(1) < p.x.extent(1) && p.y.extent(1) * size_of(p.y.type) <= max_vector_bytes;
+  auto const is_whole = [](TensorDescription const& tensor) {
+    return tensor.extent(1) * size_of(tensor.type) % max_vector_bytes == 0;
+  };
+  if (are_flat(p) && is_whole(p.x) != is_whole(p.y)) return is_whole(p.x);
+  return few;
 }
 
 WgradSmallCPlan wgrad_small_c_plan(Problem const& problem, Device const& device) {
@@ -224,7 +275,8 @@ program::Program wgrad_small_c_program(Plan<Problem> const& plan) {
   int const column_tiles = column_tiles_of(planned.shape, fixed);
   KernelTypes const host = emulated_types(DataType::f32);
   WgradSmallCTraits const traits{
-      fixed ? planned.shape : emulated_wgrad_small_c_shape(planned.shape.tile.place),
+      fixed ? planned.shape
+            : emulated_wgrad_small_c_shape(planned.shape.tile.place, planned.shape.tile.async),
       column_tiles,
       fixed,
       form.image_is_a,

@@ -33,9 +33,10 @@ struct WgradSmallCTraits {
   std::string print() const;
 };
 // The emulator's kernels, whose shapes are in the arguments, for two numbers of channels per pixel.
-constexpr WgradSmallCShape emulated_wgrad_small_c_shape(int place) {
+constexpr WgradSmallCShape emulated_wgrad_small_c_shape(int place, bool async) {
   WgradSmallCShape shape;
   shape.tile.warps = unfixed_fprop_warps, shape.tile.place = place;
+  shape.tile.async = async;
   return shape;
 }
 program::Program wgrad_small_c_program(Plan<ConvolutionProblem> const& plan);
