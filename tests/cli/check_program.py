@@ -341,7 +341,7 @@ def suites():
     program.check({"squares", "llm", "deep", "skinny", "ragged", "batched", "grouped"} <= set(listed), f"suites: {sorted(listed)}")
     program.check(listed.get("llm", {}).get("problems") == 110, "a line of a suite may hold a list")
     # Convolutions: each line is planned on the CPU and for a GPU, as the command line requests.
-    for name, problems in {"lenet": 9, "dcgan": 16, "vgg16": 27, "resnet50": 69, "mobilenet": 90, "deepbench": 90, "large_filters": 26, "odd": 36, "resnext50": 21, "depthwise": 12, "other_layers": 48}.items():
+    for name, problems in {"lenet": 9, "dcgan": 16, "vgg16": 27, "resnet50": 69, "mobilenet": 90, "deepbench": 90, "large_filters": 26, "odd": 36, "resnext50": 21, "depthwise": 12, "other_layers": 48, "more_layers": 58}.items():
         program.check(listed.get(name, {}).get("problems") == problems, f"{name}: {listed.get(name)}")
         for words in (["--backend", "cpu"], ["--backend", "cuda", "--device-description", "h200", "--direction", "filter", "--layout", "nhwc", "--type", "f16"]):
             lines = json_lines(program.call("explain", "conv", "--suite", name, *words, "--json"), "problem", "verdict")

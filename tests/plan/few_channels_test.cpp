@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <limits>
+#include <utility>
 
 #include "cosmati/epilogue/parse.h"
 #include "src/jit/compile.h"
@@ -188,6 +189,7 @@ TEST(FpropSmallC, EveryGeometryOfFullPixels) {
   for (Geometry geometry : first_layers())
     for (DataType const type : {DataType::f16, DataType::tf32})
       for (int const bytes : unfixed_fprop_bytes) {
+        if (type == DataType::tf32 && geometry.r * geometry.s == 1) continue;
         geometry.c = bytes / size_of(type);
         expect_right(with_forward_epilogue(problem_of(forward, type, type, TensorFormat::nhwc, geometry)),
                      "fprop_small_c");
@@ -321,6 +323,27 @@ TEST(FpropSmallC, ThePlannerTakesItForFirstLayersAndItCompilesWithoutSpills) {
     }
 }
 
+// Layers of EfficientNet and MobileNet, whose channels fill neither 64 nor 128 bytes, and a head of 17
+// filters.
+TEST(FpropSmallC, ThePlannerTakesItForNarrowLayers) {
+  Geometry narrow, squeeze, head;
+  narrow.n = squeeze.n = 64, narrow.c = narrow.k = squeeze.k = 24, narrow.h = narrow.w = 112;
+  for (int i : {0, 1}) narrow.pad_begin[i] = narrow.pad_end[i] = 1;
+  squeeze.c = 72, squeeze.h = squeeze.w = 56, squeeze.r = squeeze.s = 1;
+  head = squeeze, head.n = 32, head.c = 256, head.k = 17, head.h = 64, head.w = 48;
+  Device device = emulated_device();
+  device.backend = Backend::cuda;
+  for (auto const& [direction, geometry] :
+       {std::pair(forward, narrow), {data, narrow}, {forward, squeeze}, {data, squeeze}, {data, head}}) {
+    auto const plan =
+        make_plan(problem_of(direction, DataType::f16, DataType::f16, TensorFormat::nhwc, geometry), device);
+    EXPECT_EQ(plan.kernel, "fprop_small_c");
+    if (plan.kernel == "fprop_small_c" && jit::nvrtc_available()) {
+      EXPECT_EQ(jit::compile(main_source(plan)).local_bytes, 0);
+    }
+  }
+}
+
 constexpr auto filter = ConvolutionDirection::filter;
 
 // Filters in units of 16 bytes of dy: less than one band, and several; rows of taps: one band, and several.
@@ -347,10 +370,6 @@ TEST(WgradSmallC, EveryGeometryOfFullPixels) {
       expect_right(problem_of(filter, DataType::f16, DataType::f32, TensorFormat::nhwc, geometry),
                    "wgrad_small_c");
     }
-  Geometry geometry = first_gradients().front();
-  geometry.c = 8;
-  expect_right(problem_of(filter, DataType::tf32, DataType::f32, TensorFormat::nhwc, geometry),
-               "wgrad_small_c");
 }
 
 // With 17 filters, x and dy are exchanged, and dy is copied as a flat patch.

@@ -21,7 +21,8 @@ namespace {
 
 using Problem = ConvolutionProblem;
 
-constexpr int max_pixel_bytes = 1024;
+// Channels that are copied; more of four bytes were not faster than products.
+constexpr int max_pixel_bytes(int size) { return size == 2 ? 1024 : 64; }
 
 // The forward convolution that the kernel computes: for a data gradient, that of dy.
 Problem as_forward(Problem const& problem) {
@@ -57,14 +58,16 @@ std::string fprop_small_c_violation(Problem const& p, Device const& device) {
   if (p.groups != 1) return fmt::format("{} groups; tensor cores sum over all channels of x", p.groups);
   bool const copied = has_copied_pixels(p, device) || has_flat_pixels(p, device);
   if (Index const bytes = p.x.extent(1) * size_of(type);
-      bytes > (copied ? max_pixel_bytes : max_vector_bytes))
+      bytes > (copied ? max_pixel_bytes(size_of(type)) : max_vector_bytes))
     return fmt::format(
         "{} channels of {} bytes are summed; at most {} bytes, or {} in units of 16 bytes that are contiguous "
         "and aligned",
-        p.x.extent(1), size_of(type), max_vector_bytes, max_pixel_bytes);
+        p.x.extent(1), size_of(type), max_vector_bytes, max_pixel_bytes(size_of(type)));
   bool const flat = is_flat(p);
   if (copied && p.w.extent(2) * p.w.extent(3) == 1 && !flat)
     return "a filter of one tap that skips pixels, or pads them";
+  if (copied && p.w.extent(2) * p.w.extent(3) == 1 && size_of(type) == 4)
+    return "a filter of one tap and factors of four bytes; the matrix product is faster";
   if (p.dilation[0] != 1 || p.dilation[1] != 1) return "dilated taps are not adjacent";
   if (type != p.w.type || size_of(type) < 2 || !mma_takes(type, type, accumulator_type(type, type)))
     return fmt::format("both factors must be tf32, f16 or bf16, not {} and {}", name_of(type),
@@ -123,7 +126,7 @@ class FpropSmallCSearch {
     best_.refusal = "no tile fits in registers and shared memory";
     Index const bands_of_all =
         std::max<Index>(2, ceiling_divide(problem_.w.extent(0), FpropSmallCShape::band));
-    int const most = base_.async ? 8 : 2;
+    int const most = base_.async && size_ == 2 ? 8 : 2;
     for (int const bands : {1, 2, 3, 4, 5, 6, 8})
       for (int const warps : {unfixed_fprop_warps, 4, 8})
         for (int const fragments : {1, 2, 4}) {
@@ -188,22 +191,23 @@ class FpropSmallCSearch {
   }
 
   // Clocks of a step's mma, of an access to shared memory and of a tile by a block alone, issue slots of a
-  // pixel and of a run of eight results, the increase with 8 of 16 warps and its exponent, and shares: of
-  // memory bandwidth, of x that is read again for other filters, and of the shorter of memory and computing.
+  // pixel and of a run of eight results, clocks of a word of the filter, the increase with 16 warps, and
+  // shares: of memory bandwidth, of x that is read again for other filters, and of the shorter of memory and
+  // computing.
   struct Costs {
-    double mma, access, tile, pixel, run, few_warps, exponent, bandwidth, again, overlap;
+    double mma, access, tile, pixel, run, filter, few_warps, bandwidth, again, overlap, launch_seconds;
   };
-  // Fitted on an H200: to 136 measurements of 20 layers with copied pixels, with a standard deviation of 11
-  // %, and to seven shapes for three first layers, within 15 % (docs/decisions/0026).
+  // Fitted on an H200: to 136 measurements of 20 layers with copied pixels in 16 bits, with a standard
+  // deviation of 11 %, and to ten other layers, within 15 % (docs/decisions/0026).
   Costs costs(FpropSmallCShape const& shape) const {
-    if (!shape.async) return {1.8, 0.4, 0, 13 + 9.1 * shape.channels, 91, 0.15, 2, 0.8, 1, 0.15};
     double const units = static_cast<double>(shape.place * size_) / max_vector_bytes;
-    return {0.8, 0.85, 1800, 4.2 * units, 21, 0.11, 1.7, 0.95, 0.57, 0.16};
+    if (!shape.async) return {1.8, 0.4, 0, 13 + 9.1 * shape.channels, 91, 180, 0.15, 0.8, 1, 0.15, 5e-6};
+    if (size_ == 4) return {2.3, 0.52, 0, 20 * units, 118, 180, 0.15, 0.8, 1, 0.15, 5e-6};
+    return {1.6, 0.45, 2240, 7.4 * units, 12.5, 230, 0.042, 0.95, 0.6, 0.16, 3.8e-6};
   }
 
   // Predicted seconds: tensor cores, shared memory and the copies overlap little, and less with few warps.
   double predicted(FpropSmallCShape const& shape, double tiles, double blocks, double parts) const {
-    double const launch_seconds = shape.async ? 4.2e-6 : 5e-6;
     Costs const cost = costs(shape);
     double const steps = shape.rows.taps * shape.steps(size_), columns = 4 * shape.bands;
     double const fragments = shape.warps * shape.fragments, words = shape.is_flat(size_) ? 16 : 4;
@@ -212,15 +216,16 @@ class FpropSmallCSearch {
     double const moves = (shape.patch() * cost.pixel + shape.outputs() * columns * cost.run) / 32 / 4;
     double const together =
         std::clamp(blocks * parts / gpu_.multiprocessors, 1.0, static_cast<double>(shape.blocks));
-    double const few_warps = cost.few_warps * std::pow(16 / (together * shape.warps), cost.exponent);
+    double const few_warps = cost.few_warps * std::pow(16 / (together * shape.warps), 2);
     double const clocks = (tensor + shared + moves) * (1 + few_warps) * together + cost.tile;
     double const compute = std::ceil(tiles / blocks) * clocks / gpu_.clock_hertz;
     double const of_x =
         static_cast<double>(problem_.x.layout.size() * size_) * (1 + cost.again * (parts - 1));
     double const bytes = of_x + static_cast<double>(problem_.y.layout.size() * size_of(problem_.y.type));
     double const memory = bytes / (cost.bandwidth * gpu_.memory_bytes_per_second);
-    double const filter = shape.filter_bytes(size_) / 4.0 / shape.threads() * 180 / gpu_.clock_hertz;
-    return launch_seconds + filter + std::max(compute, memory) + cost.overlap * std::min(compute, memory);
+    double const filter = shape.filter_bytes(size_) / 4.0 / shape.threads() * cost.filter / gpu_.clock_hertz;
+    return cost.launch_seconds + filter + std::max(compute, memory) +
+           cost.overlap * std::min(compute, memory);
   }
 
   static constexpr Index max_grid_y = 65535;

@@ -18,7 +18,12 @@ double seconds_of(RepackRecipe const& repack, Gpu const& gpu) {
   if (repack.bytes == 0) return 0;
   // Measured on an H200 (docs/decisions/0004): 0.6 of the rate of a plain copy, plus a separate launch.
   constexpr double launch_seconds = 3e-6, share_of_copy = 0.6;  // including the gap between two kernels
-  return launch_seconds +
+  // The rows of a copy that keeps them have a warp each, however short they are: measured with 17 and 255
+  // columns.
+  constexpr double row_seconds = 0.2e-9;
+  double const rows =
+      repack.from == repack.to ? static_cast<double>(repack.matrix_pitch / repack.pitch) : 0;  // of a matrix
+  return launch_seconds + rows * row_seconds +
          2.0 * static_cast<double>(repack.bytes) / (share_of_copy * gpu.memory_bytes_per_second);
 }
 

@@ -236,8 +236,11 @@ std::vector<NamedPolicy> fitted_policies(CanonicalGemm const& form, Gpu const& g
   };
   constexpr Height heights[] = {{64, 224}, {128, 256}, {192, 192}, {256, 128}};
   int const size = size_of(form.a.type), result = size_of(form.d.type);
-  // Rows of a MN-major B would be shorter than 64 bytes, which TMA loads slowly.
-  if (access_of(form.b).along == Along::mn || form.b.by_threads || form.batch == 0) return {};
+  // Rows of a MN-major B may be shorter than 64 bytes, which TMA loads slowly; so B must be much smaller than
+  // A.
+  bool const along_n = access_of(form.b).along == Along::mn;
+  constexpr Index much = 16;
+  if ((along_n && form.m < much * form.n) || form.b.by_threads || form.batch == 0) return {};
   std::vector<NamedPolicy> list;
   for (Height const& height : heights)
     for (int rounds = 1; rounds <= 2; ++rounds) {
@@ -247,7 +250,7 @@ std::vector<NamedPolicy> fitted_policies(CanonicalGemm const& form, Gpu const& g
       // Two rows of tiles share each tile of b.
       int const cluster_m = tiles_m == 2 && form.batch == 1 ? 2 : 1;
       Index const least = ceiling_divide(form.n, tiles_n);
-      bool const in_sixteens = (tiles_m > 1 && least > 64) || result >= 4;
+      bool const in_sixteens = (tiles_m > 1 && least > 64) || result >= 4 || along_n;
       int const unit =
           std::max(columns_unit(size, form.sum, form.of_pieces) * cluster_m, in_sixteens ? 16 : 8);
       Index const columns = ceiling_divide(least, unit) * unit;

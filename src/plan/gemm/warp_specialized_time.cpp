@@ -47,14 +47,17 @@ struct Fit {
   double clocks_of_half_row = 4, clocks_of_short_row = 13;
   // Rows of windows and of their filter, of 64 bytes (H200: 2.3 to 3.1) and of 32 (H200: 1.6).
   double clocks_of_half_window = 2.7, clocks_of_short_window = 1.6;
-  // Operands loaded by threads, in clocks of a warp: measured at 4096^3 (12 to 16 per copy); shifts are
-  // predicted.
-  double clocks_of_copy = 14, clocks_of_shift = 15, clocks_of_wait = 700.0 / (4 * 4);
+  // Operands loaded by threads, in clocks of a warp: measured at 4096^3 (12 to 16 per copy), and shifts for
+  // rows of 17 and 255 elements of two bytes (H200).
+  double clocks_of_copy = 14, clocks_of_shift = 74, clocks_of_wait = 700.0 / (4 * 4);
 
   // Storing a tile: the rate of a multiprocessor when all store at the same time. If D is M-major, a warp
   // writes 16 adjacent elements, half a cache line: predicted.
   double store_seconds = 0.46e-6, store_rate = 68e9, store_rate_along_m = 55e9;
-  double waits_for_buffer = 1.4;                    // (H100)
+  double staged_seconds = 0.35e-6;  // a tile through shared memory (H200)
+  double waits_for_buffer = 1.4;    // (H100)
+  // Ping-pong with fewer stages than steps: 4 stages took 12 % longer than 6 (4096x32768x512 on an H200).
+  double few_stages = 1.1;
   double missing_rate = 23.4e9, not_hidden = 0.25;  // elements that do not exist (H100)
 
   // Memory: the bytes in flight needed for the full rate, expressed as a latency, and the share of that rate
@@ -158,7 +161,8 @@ class Prediction {
   double seconds() const {
     double const multiply = multiply_seconds(), load = load_seconds();
     double const write = volume_.result_bytes / (fit_.share_of_stores * gpu_.memory_bytes_per_second);
-    return fit_.launch_seconds + std::max(multiply + store_seconds(), load + write) +
+    double const slower = refills_few_stages() ? fit_.few_stages : 1.0;
+    return fit_.launch_seconds + std::max(slower * (multiply + store_seconds()), load + write) +
            fit_.not_overlapped * std::min(multiply, load) + exchange_seconds() + combine_seconds() +
            missing_seconds();
   }
@@ -179,6 +183,11 @@ class Prediction {
     double const share = p_.ping_pong ? fit_.through_registers_ping_pong : fit_.through_registers;
     double const columns = p_.warp_n, multiplies = block_ * p_.block_k / (64 * columns * 8);
     return std::max(clocks / share, multiplies * (64 + columns) * 32 / shared_rate);
+  }
+  // Whether a warpgroup's tile needs more steps than fit in the stages while the other one stores.
+  bool refills_few_stages() const {
+    return p_.ping_pong && p_.stages < 6 && volume_.steps > p_.stages && rounds_ > 1 && form_.batch == 1 &&
+           !volume_.of_windows && !volume_.of_group;
   }
   // The rows missing from the last tile of an extent that TMA fills. In a single round, the other tiles wait
   // for it.
@@ -245,7 +254,8 @@ class Prediction {
     double const rate = direction_of_result(form_) == Along::mn ? fit_.store_rate_along_m : fit_.store_rate;
     double const stores = p_.ping_pong ? 1 : streams_ ? rounds_ + 0.5 : rounds_;
     return (waits ? fit_.waits_for_buffer : 1.0) * stores *
-           (fit_.store_seconds + stored() / p_.cluster_k * size_of(form_.d.type) / rate);
+           (fit_.store_seconds + (p_.epilogue == EpilogueSchedule::staged ? fit_.staged_seconds : 0) +
+            stored() / p_.cluster_k * size_of(form_.d.type) / rate);
   }
 
   // With a single shallow step, tile elements beyond the edge of D take additional time.

@@ -23,11 +23,11 @@ using Problem = ConvolutionProblem;
 
 constexpr unsigned sum_threads = 512, lanes_of_sum = 32;  // WgradSmallCTraits
 
-// x's pixels with channels that fill their places, in matrices of eight columns.
+// 16-bit channels that fill their places, in matrices of eight columns.
 constexpr int max_channels = 280;
 
 bool is_copied(Problem const& p, Device const& device) {
-  return (has_copied_pixels(p, device) && p.x.extent(1) % 8 == 0) || has_flat_pixels(p, device);
+  return size_of(p.x.type) == 2 && (has_copied_pixels(p, device) || has_flat_pixels(p, device));
 }
 
 // Whether x and dy are rows of pixels, with a filter of one tap.
@@ -62,8 +62,8 @@ std::string wgrad_small_c_violation(Problem const& p, char const* dy, Device con
   bool const copied = is_copied(p, device);
   if (copied ? p.x.extent(1) > max_channels : p.x.extent(1) * size_of(type) > max_vector_bytes)
     return fmt::format(
-        "{} channels of {} bytes; at most {} bytes, or {} channels in units of eight that are contiguous and "
-        "aligned to 16 bytes",
+        "{} channels of {} bytes; at most {} bytes, or {} 16-bit channels in units of eight that are contiguous "
+        "and aligned to 16 bytes",
         p.x.extent(1), size_of(type), max_vector_bytes, max_channels);
   if (copied && p.w.extent(2) * p.w.extent(3) == 1 && !are_flat(p))
     return "a filter of one tap that skips pixels, or pads them";
@@ -183,22 +183,22 @@ class WgradSmallCSearch {
     best_ = plan;
   }
 
-  // Clocks of a step's mma and of an access to shared memory, slots of a pixel and of 16 bytes of dy, the
-  // increase with few warps, and the share of the shorter of memory and computing.
+  // Clocks of a step's mma, of an access to shared memory, of a tile, and of a tile of columns when the
+  // warps' sums are added; issue slots of a pixel and of 16 bytes of dy, the increase with 16 warps, and the
+  // share of the shorter of memory and computing.
   struct Costs {
-    double mma, access, pixel, piece, few_warps, overlap;
+    double mma, access, tile, turn, pixel, piece, few_warps, overlap, launches_seconds;
   };
-  // Fitted on an H200: to 34 measurements of 12 layers with copied pixels, with a standard deviation of 20 %,
+  // Fitted on an H200: to 38 measurements of 13 layers with copied pixels, with a standard deviation of 18 %,
   // and to eight first layers in bf16 (docs/decisions/0026).
   Costs costs(FpropSmallCShape const& tile) const {
-    if (!tile.async) return {2, 0.4, 13 + 9.1 * tile.channels, 15.6, 0.06, 0.5};
+    if (!tile.async) return {2, 0.4, 0, 0, 13 + 9.1 * tile.channels, 15.6, 0.06, 0.5, 1e-5};
     double const units = static_cast<double>(tile.place * size_) / max_vector_bytes;
-    return {1.2, 0.05, 80 * units, 80, 0.2, 0.3};
+    return {0.5, 0.2, 300, 123, 100 * units, 100, 0, 0.5, 5e-6};
   }
 
   // Predicted seconds, with the same terms as for fprop_small_c.
   double predicted(WgradSmallCPlan const& plan, double tiles) const {
-    constexpr double launches_seconds = 1e-5;
     WgradSmallCShape const& shape = plan.shape;
     FpropSmallCShape const& tile = shape.tile;
     Costs const cost = costs(tile);
@@ -210,15 +210,17 @@ class WgradSmallCSearch {
     double const others = to_double(plan.bands * plan.tap_bands), blocks = to_double(plan.blocks);
     double const together =
         std::clamp(blocks * others / gpu_.multiprocessors, 1.0, static_cast<double>(tile.blocks));
-    double const clocks =
-        (tensor + shared + moves) * (1 + cost.few_warps * std::pow(16 / (together * tile.warps), 2));
-    double const compute = std::ceil(tiles / blocks) * together * clocks / gpu_.clock_hertz;
+    double const few_warps = cost.few_warps * std::pow(16 / (together * tile.warps), 2);
+    double const clocks = (tensor + shared + moves) * (1 + few_warps) * together + cost.tile;
+    double const last = cost.turn * shape.warps_of_outputs() * columns * tile.fragments;
+    double const compute = (std::ceil(tiles / blocks) * clocks + last) / gpu_.clock_hertz;
     double const bytes = to_double(problem_.x.layout.size()) * size_ * others +
                          to_double(problem_.y.layout.size()) * size_ * to_double(plan.tap_bands);
     double const memory = bytes / (0.8 * gpu_.memory_bytes_per_second);
     double const partials =
         to_double(plan.sums(shape.tiles())) * blocks * 4 * 2 / (0.5 * gpu_.memory_bytes_per_second);
-    return launches_seconds + partials + std::max(compute, memory) + cost.overlap * std::min(compute, memory);
+    return cost.launches_seconds + partials + std::max(compute, memory) +
+           cost.overlap * std::min(compute, memory);
   }
 
   Problem const& problem_;
