@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "cosmati/epilogue/parse.h"
 #include "cosmati/ops/convolution.h"
 #include "src/backend/cuda/executor.h"
 #include "src/plan/conv/program.h"
@@ -93,6 +94,13 @@ inline Computed run(ConvolutionProblem const& p, Device const& device, std::stri
   Tensor workspace(DataType::u8, Shape(static_cast<Index>(prepared.workspace_bytes())));
   prepared.run(arguments, workspace.data());
   return made;
+}
+
+inline ConvolutionProblem with_forward_epilogue(ConvolutionProblem p) {
+  p.epilogue.expression =
+      epilogue::parse("relu(acc + bias[k] - rest[n, k, p, q])", epilogue::convolution_indices);
+  p.epilogue.operands = {describe(DataType::f32, {p.y.extent(1)}), p.y};
+  return p;
 }
 
 inline void expect_right(ConvolutionProblem const& p, std::string const& kernel = "implicit_gemm",

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <limits>
 
 #include "src/ops/architecture.h"
 #include "src/plan/conv/choice.h"
@@ -60,12 +61,9 @@ std::string fprop_small_c_violation(Problem const& p, Device const& device) {
   if (Index const bytes = p.x.extent(1) * size_of(type);
       bytes > (copied ? max_pixel_bytes(size_of(type)) : max_vector_bytes))
     return fmt::format(
-        "{} channels of {} bytes are summed; at most {} bytes, or {} in units of 16 bytes that are contiguous "
-        "and aligned",
+        "{} channels of {} bytes are summed; at most {} bytes, or {} in contiguous and aligned units of 16 bytes "
+        "(with one tap: of pixels at equal distances, each with an output)",
         p.x.extent(1), size_of(type), max_vector_bytes, max_pixel_bytes(size_of(type)));
-  bool const flat = is_flat(p);
-  if (copied && p.w.extent(2) * p.w.extent(3) == 1 && !flat)
-    return "a filter of one tap that skips pixels, or pads them";
   if (copied && p.w.extent(2) * p.w.extent(3) == 1 && size_of(type) == 4)
     return "a filter of one tap and factors of four bytes; the matrix product is faster";
   if (p.dilation[0] != 1 || p.dilation[1] != 1) return "dilated taps are not adjacent";
@@ -87,11 +85,11 @@ std::string fprop_small_c_violation(Problem const& p, Device const& device) {
   if (p.y.extent(1) > 1 && p.y.layout.stride[1] != 1)
     return fmt::format("{}: its channels are {} elements apart; expected 1 (channels last)", y,
                        p.y.layout.stride[1]);
-  Problem const computed = flat ? flattened(p) : p;
   for (int d : {1, 2, 3})
-    if (p.x.layout.stride[d] < 0 || computed.x.layout.stride[d] * computed.x.extent(d) > max_int / 4)
-      return fmt::format("{}: {} steps of {} elements along dimension {}; offsets must fit in 31 bits", x,
-                         computed.x.extent(d), computed.x.layout.stride[d], d);
+    if (p.x.layout.stride[d] < 0 || p.x.layout.stride[d] * p.x.extent(d) > max_int / 4)
+      return fmt::format(
+          "{}: a step along dimension {} is {} elements; offsets within an image must fit in 29 bits", x, d,
+          p.x.layout.stride[d]);
   if (p.y.extent(0) * p.y.extent(2) * p.y.extent(3) > max_int) return "too many pixels: split the batch";
   return {};
 }
@@ -127,7 +125,7 @@ class FpropSmallCSearch {
     Index const bands_of_all =
         std::max<Index>(2, ceiling_divide(problem_.w.extent(0), FpropSmallCShape::band));
     int const most = base_.async && size_ == 2 ? 8 : 2;
-    for (int const bands : {1, 2, 3, 4, 5, 6, 8})
+    for (int const bands : {1, 2, 3, 4, 5, 6, 7, 8})
       for (int const warps : {unfixed_fprop_warps, 4, 8})
         for (int const fragments : {1, 2, 4}) {
           FpropSmallCShape shape = base_;
@@ -155,17 +153,11 @@ class FpropSmallCSearch {
   }
 
   void try_tiles(FpropSmallCShape shape) {
-    Index const width = problem_.y.extent(3), height = problem_.y.extent(2);
-    int const outputs = shape.warps * shape.fragments * 16;
-    Index const first = ceiling_divide(width, outputs);
-    bool const flat = is_flat(problem_);
-    for (Index of_row = first; of_row <= (flat ? first : ceiling_divide(width, 8)); ++of_row) {
-      Index const across = flat ? outputs : ceiling_divide(width, of_row);
-      if (!flat && of_row > 1 && across == ceiling_divide(width, of_row - 1)) continue;
-      shape.across = to_int(across);
-      shape.down = to_int(std::min<Index>(height, outputs / across));
-      try_shape(shape);
-    }
+    for_small_c_tiles(problem_, is_flat(problem_), shape.warps * shape.fragments * 16,
+                      [&](int down, int across) {
+                        shape.down = down, shape.across = across;
+                        try_shape(shape);
+                      });
   }
 
   void try_shape(FpropSmallCShape shape) {
@@ -254,9 +246,6 @@ ConvolutionForm form_of(Problem const& problem) {
   return form.image_is_a ? form : exchanged(form);
 }
 
-}  // namespace
-
-namespace {
 // The elements between the pixels of images; 0 if they are not at equal distances.
 Index distance_of_pixels(Layout const& layout) {
   Index distance = 0, pixels = 1;
@@ -268,6 +257,18 @@ Index distance_of_pixels(Layout const& layout) {
   }
   return pixels == 1 ? std::max<Index>(1, layout.shape[1]) : distance;
 }
+
+// Whether pixels of images, and images, follow one another.
+bool is_in_order(Layout const& layout) {
+  Index before = std::numeric_limits<Index>::max();
+  for (int d : {0, 2, 3}) {
+    if (layout.shape[d] == 1) continue;
+    if (layout.stride[d] > before) return false;
+    before = layout.stride[d];
+  }
+  return true;
+}
+
 }  // namespace
 
 bool has_copied_pixels(Problem const& p, Device const& device) {
@@ -275,16 +276,21 @@ bool has_copied_pixels(Problem const& p, Device const& device) {
   if (device.backend == Backend::emulator &&
       std::ranges::find(unfixed_fprop_bytes, bytes) == std::end(unfixed_fprop_bytes))
     return false;
-  bool whole = bytes % max_vector_bytes == 0 && p.x.alignment % max_vector_bytes == 0 &&
-               (p.x.extent(1) == 1 || p.x.layout.stride[1] == 1);
+  bool whole =
+      bytes % max_vector_bytes == 0 && p.x.alignment % max_vector_bytes == 0 && p.x.layout.stride[1] == 1;
+  if (p.w.extent(2) * p.w.extent(3) == 1) whole = whole && is_flat(p);
   for (int d : {0, 2, 3}) whole = whole && (p.x.extent(d) == 1 || p.x.layout.stride[d] % of_unit == 0);
   return whole;
 }
 
 bool is_flat(Problem const& p) {
-  bool one_tap = p.w.extent(2) * p.w.extent(3) == 1 && p.pad_begin[0] == 0 && p.pad_begin[1] == 0;
-  for (int d : {2, 3}) one_tap = one_tap && p.y.extent(d) == p.x.extent(d);
-  return one_tap && distance_of_pixels(p.x.layout) > 0;
+  bool one_tap = p.w.extent(2) * p.w.extent(3) == 1;
+  for (int i : {0, 1})
+    one_tap = one_tap && p.pad_begin[i] == 0 && p.y.extent(2 + i) == p.x.extent(2 + i) &&
+              (p.stride[i] == 1 || p.x.extent(2 + i) == 1);
+  Index const distance = distance_of_pixels(p.x.layout),
+              pixels = p.x.extent(0) * p.x.extent(2) * p.x.extent(3);
+  return one_tap && distance > 0 && pixels > 0 && distance <= max_int / 4 / pixels && is_in_order(p.y.layout);
 }
 
 bool has_flat_pixels(Problem const& problem, Device const& device) {
@@ -304,6 +310,7 @@ Problem flattened(Problem p) {
     layout.shape[0] = layout.shape[2] = 1;
     layout.stride[0] = layout.stride[2] = 0, layout.stride[3] = distance;
   }
+  p.stride[0] = p.stride[1] = 1;
   return p;
 }
 

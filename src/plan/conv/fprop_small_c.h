@@ -1,8 +1,11 @@
 // Forward convolutions with few input channels, and data gradients of dy with few channels at stride 1, on
 // tensor cores. The recipe has no fields of its own: the shape is a function of problem and device.
 #pragma once
+#include <algorithm>
+
 #include "cosmati/conv/small_c/fprop_small_c_arguments.h"
 #include "src/plan/conv/program.h"
+#include "src/plan/integers.h"
 
 namespace cosmati::plan {
 
@@ -20,16 +23,31 @@ double small_c_mma_clocks(double on_h200, Gpu const& gpu);
 // The number of pixels of a tile's patch of x, which may not fit in an int if strides are large.
 Index patch_pixels(FpropSmallCShape const& shape);
 inline constexpr Index max_patch_pixels = 1 << 16;
-// Whether x's channels are contiguous in units of 16 bytes, which the kernels copy.
+// Whether x's channels are contiguous in units of 16 bytes, which the kernels copy; with a filter of one tap,
+// only of a flat problem.
 bool has_copied_pixels(ConvolutionProblem const& problem, Device const& device);
 // Whether x is one row of adjacent pixels whose channels are not whole units of 16 bytes, which the kernels
 // copy as a flat patch.
 bool has_flat_pixels(ConvolutionProblem const& problem, Device const& device);
-// Whether a filter of one tap has an output for each pixel of x, and the pixels are at equal distances.
+// Whether a filter of one tap has an output for each pixel of x, in the same order, and the pixels are at
+// equal distances.
 bool is_flat(ConvolutionProblem const& problem);
 // The same convolution of a single row of pixels; y's pixels are 0 elements apart if they are not at equal
 // distances.
 ConvolutionProblem flattened(ConvolutionProblem problem);
+
+// Calls use(down, across) for the tiles that are tried: of about `outputs` outputs, which divide rows evenly;
+// of a flat problem, one tile of all `outputs`.
+template <class Use>
+void for_small_c_tiles(ConvolutionProblem const& p, bool flat, int outputs, Use const& use) {
+  Index const width = p.y.extent(3), height = p.y.extent(2), first = ceiling_divide(width, Index{outputs});
+  if (flat) return use(1, outputs);
+  for (Index of_row = first; of_row <= ceiling_divide(width, Index{8}); ++of_row) {
+    Index const across = ceiling_divide(width, of_row);
+    if (of_row > 1 && across == ceiling_divide(width, of_row - 1)) continue;
+    use(to_int(std::min<Index>(height, outputs / across)), to_int(across));
+  }
+}
 
 // The part of a kernel's arguments that describes x, the images' tiles and the extents of y, without
 // pointers.

@@ -21,8 +21,7 @@ double seconds_of(RepackRecipe const& repack, Gpu const& gpu) {
   // The rows of a copy that keeps them have a warp each, however short they are: measured with 17 and 255
   // columns.
   constexpr double row_seconds = 0.2e-9;
-  double const rows =
-      repack.from == repack.to ? static_cast<double>(repack.matrix_pitch / repack.pitch) : 0;  // of a matrix
+  double const rows = repack.from == repack.to ? static_cast<double>(repack.lines) : 0;
   return launch_seconds + rows * row_seconds +
          2.0 * static_cast<double>(repack.bytes) / (share_of_copy * gpu.memory_bytes_per_second);
 }
@@ -44,6 +43,7 @@ RepackRecipe repack_of(MatrixForm const& operand, Index outer, Index depth, Inde
   Index const line = to == Along::k ? depth : outer, lines = to == Along::k ? outer : depth;
   repack.pitch = (line + unit - 1) / unit * unit;
   repack.matrix_pitch = repack.pitch * lines;
+  repack.lines = lines * batch;
   auto const bytes = static_cast<std::size_t>(repack.matrix_pitch * batch * size_of(operand.type));
   repack.bytes = padded_bytes(bytes);
   return repack;

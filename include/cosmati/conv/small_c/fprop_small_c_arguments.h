@@ -39,9 +39,10 @@ struct FpropSmallCShape {
   COSMATI_CONSTEXPR int patch_rows() const { return rows.reach(down); }
   COSMATI_CONSTEXPR int patch_columns() const { return columns.reach(across); }
   COSMATI_CONSTEXPR int patch() const { return patch_rows() * patch_columns(); }
+  // Whether patches are contiguous copies of pixels that are not whole units of 16 bytes.
+  COSMATI_CONSTEXPR bool is_flat(int size) const { return async && place * size % 16 != 0; }
   // Bytes between pixels in shared memory. If a pixel has several 16-byte units, an odd number of them, so
   // that eight adjacent pixels are in different banks.
-  COSMATI_CONSTEXPR bool is_flat(int size) const { return async && place * size % 16 != 0; }
   COSMATI_CONSTEXPR int pitch(int size) const {
     int const bytes = place * size;
     return bytes % 32 == 0 ? bytes + 16 : bytes;

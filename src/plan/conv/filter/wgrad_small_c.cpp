@@ -26,15 +26,17 @@ constexpr unsigned sum_threads = 512, lanes_of_sum = 32;  // WgradSmallCTraits
 // 16-bit channels that fill their places, in matrices of eight columns.
 constexpr int max_channels = 280;
 
-bool is_copied(Problem const& p, Device const& device) {
-  return size_of(p.x.type) == 2 && (has_copied_pixels(p, device) || has_flat_pixels(p, device));
-}
-
 // Whether x and dy are rows of pixels, with a filter of one tap.
 bool are_flat(Problem const& p) {
   Problem exchanged = p;
   std::swap(exchanged.x, exchanged.y);
   return is_flat(p) && is_flat(exchanged);
+}
+
+bool is_copied(Problem const& p, Device const& device) {
+  bool const one_tap = p.w.extent(2) * p.w.extent(3) == 1;
+  return size_of(p.x.type) == 2 && (!one_tap || are_flat(p)) &&
+         (has_copied_pixels(p, device) || has_flat_pixels(p, device));
 }
 
 Problem as_filters_of_x(Problem const& problem) {
@@ -62,11 +64,9 @@ std::string wgrad_small_c_violation(Problem const& p, char const* dy, Device con
   bool const copied = is_copied(p, device);
   if (copied ? p.x.extent(1) > max_channels : p.x.extent(1) * size_of(type) > max_vector_bytes)
     return fmt::format(
-        "{} channels of {} bytes; at most {} bytes, or {} 16-bit channels in units of eight that are contiguous "
-        "and aligned to 16 bytes",
+        "{} channels of {} bytes; at most {} bytes, or {} 16-bit channels in contiguous and aligned units of eight "
+        "(with one tap: of pixels at equal distances in x and dy)",
         p.x.extent(1), size_of(type), max_vector_bytes, max_channels);
-  if (copied && p.w.extent(2) * p.w.extent(3) == 1 && !are_flat(p))
-    return "a filter of one tap that skips pixels, or pads them";
   if (p.dilation[0] != 1 || p.dilation[1] != 1) return "dilated taps are not adjacent";
   if (type != p.y.type || size_of(type) < 2 || !mma_takes(type, type, accumulator_type(type, type)))
     return fmt::format("x and dy must both be tf32, f16 or bf16, not {} and {}", name_of(type),
@@ -113,7 +113,7 @@ class WgradSmallCSearch {
     tile.place = tile.async                                                           ? tile.channels
                  : tile.channels <= 4 && (size_ == 4 || tile.columns.stride % 2 == 0) ? 4
                                                                                       : 8;
-    if (tile.place == 4) tile.columns.taps += tile.columns.taps % 2;
+    if (!tile.async && tile.place == 4) tile.columns.taps += tile.columns.taps % 2;
   }
 
   WgradSmallCPlan best() {
@@ -142,18 +142,11 @@ class WgradSmallCSearch {
     if (shape.tiles_of_row() > most) return;
     Index const rows = problem_.w.extent(2), bands = ceiling_divide(rows, most / shape.tiles_of_row());
     shape.tile.rows.taps = to_int(ceiling_divide(rows, bands));
-    Index const width = problem_.y.extent(3), height = problem_.y.extent(2);
-    bool const flat = are_flat(problem_);
-    for (int const outputs : {64, 128, 256, 512}) {
-      Index const first = ceiling_divide(width, outputs);
-      for (Index of_row = first; of_row <= (flat ? first : ceiling_divide(width, 8)); ++of_row) {
-        Index const across = flat ? outputs : ceiling_divide(width, of_row);
-        if (!flat && of_row > 1 && across == ceiling_divide(width, of_row - 1)) continue;
-        shape.tile.across = to_int(across);
-        shape.tile.down = to_int(std::min<Index>(height, outputs / across));
+    for (int const outputs : {64, 128, 256, 512})
+      for_small_c_tiles(problem_, are_flat(problem_), outputs, [&](int down, int across) {
+        shape.tile.down = down, shape.tile.across = across;
         try_shape(shape);
-      }
-    }
+      });
   }
 
   void try_shape(WgradSmallCShape shape) {

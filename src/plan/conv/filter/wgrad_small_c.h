@@ -32,7 +32,7 @@ struct WgradSmallCTraits {
   std::string epilogue, destination;
   std::string print() const;
 };
-// The emulator's kernels, whose shapes are in the arguments, for two numbers of channels per pixel.
+// The emulator's kernels, whose shapes are in the arguments.
 constexpr WgradSmallCShape emulated_wgrad_small_c_shape(int place, bool async) {
   WgradSmallCShape shape;
   shape.tile.warps = unfixed_fprop_warps, shape.tile.place = place;

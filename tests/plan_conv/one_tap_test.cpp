@@ -1,0 +1,109 @@
+// Filters of one tap by the kernels for few channels, which take all pixels for one row: in the emulator,
+// against the reference.
+#include <gtest/gtest.h>
+
+#include <utility>
+
+#include "tests/plan/convolution_cases.h"
+
+namespace cosmati {
+namespace {
+
+constexpr auto forward = ConvolutionDirection::forward, filter = ConvolutionDirection::filter;
+
+// Filters of one tap, with several tiles of which the last is partial: channels of whole units and others,
+// results that are collected in shared memory and others.
+std::vector<Geometry> pointwise_layers() {
+  std::vector<Geometry> layers;
+  for (int const c : {16, 24, 17})
+    for (int const k : {6, 8, 17, 40}) {
+      Geometry layer;
+      layer.n = 3, layer.c = c, layer.k = k, layer.r = layer.s = 1, layer.h = 7, layer.w = 9;
+      layers.push_back(layer);
+    }
+  return layers;
+}
+
+TEST(OneTap, Forward) {
+  for (Geometry const& geometry : pointwise_layers()) {
+    auto const p = problem_of(forward, DataType::f16, DataType::f16, TensorFormat::nhwc, geometry);
+    expect_right(p, "fprop_small_c");
+    expect_right(with_forward_epilogue(p), "fprop_small_c");
+  }
+}
+
+// Images of one pixel or one column, where a stride skips nothing, and an output that is only padding.
+std::vector<Geometry> small_images() {
+  Geometry pixel, column, padded;
+  for (Geometry* image : {&pixel, &column, &padded}) image->n = 5, image->k = 8, image->r = image->s = 1;
+  pixel.h = pixel.w = 1, pixel.stride[0] = pixel.stride[1] = 2;
+  column.h = 5, column.w = 1, column.stride[1] = 2;
+  padded.h = 1, padded.w = 2, padded.stride[1] = 2, padded.pad_end[1] = 1;
+  return {pixel, column, padded};
+}
+
+TEST(OneTap, StridesThatSkipNothing) {
+  for (Geometry geometry : small_images())
+    for (int const c : {3, 16}) {
+      geometry.c = c;
+      if (c == 16 && geometry.w == 2) continue;
+      expect_right(problem_of(forward, DataType::f16, DataType::f16, TensorFormat::nhwc, geometry),
+                   "fprop_small_c");
+    }
+}
+
+// Images last in y, so that its pixels are in another order than those of x.
+TEST(OneTap, ResultsInAnotherOrder) {
+  for (int const c : {3, 16}) {
+    Geometry geometry = pointwise_layers().front();
+    geometry.c = c, geometry.k = 8;
+    auto p = problem_of(forward, DataType::f16, DataType::f16, TensorFormat::nhwc, geometry);
+    Index const n = p.y.extent(0), k = p.y.extent(1), w = p.y.extent(3);
+    p.y.layout.stride[0] = k, p.y.layout.stride[2] = w * n * k, p.y.layout.stride[3] = n * k;
+    if (c == 3)
+      expect_right(with_forward_epilogue(p), "fprop_small_c");
+    else
+      EXPECT_NE(refusal_of(p, "fprop_small_c"), "");
+  }
+}
+
+// Pixels that are not at equal distances, in x or in y.
+TEST(OneTap, Gaps) {
+  for (int const c : {16, 17})
+    for (bool const of_x : {true, false}) {
+      Geometry geometry = pointwise_layers().front();
+      geometry.c = c;
+      auto p = problem_of(forward, DataType::f16, DataType::f16, TensorFormat::nhwc, geometry);
+      Layout& layout = (of_x ? p.x : p.y).layout;
+      layout.stride[2] += layout.stride[3] * 8, layout.stride[0] += layout.stride[3] * 8 * layout.shape[2];
+      if (of_x)
+        EXPECT_NE(refusal_of(p, "fprop_small_c"), "");
+      else
+        expect_right(p, "fprop_small_c");
+    }
+}
+
+// With 17 filters, x and dy are exchanged, and dy is copied as a flat patch.
+TEST(OneTap, FilterGradients) {
+  for (Geometry geometry : pointwise_layers())
+    for (bool const exchanged : {false, true}) {
+      if (exchanged) std::swap(geometry.c, geometry.k);
+      bool const reads = (geometry.c == 17 || geometry.c == 16 || geometry.c == 24) && geometry.k % 8 == 0;
+      bool const reads_exchanged = geometry.k == 17 && geometry.c % 8 == 0;
+      if (!reads && !reads_exchanged) continue;
+      SCOPED_TRACE(std::to_string(geometry.c) + " channels, " + std::to_string(geometry.k) + " filters");
+      expect_right(problem_of(filter, DataType::f16, DataType::f32, TensorFormat::nhwc, geometry),
+                   "wgrad_small_c");
+    }
+}
+
+TEST(OneTap, FilterGradientsWithStrides) {
+  for (Geometry geometry : small_images()) {
+    geometry.c = 3;
+    expect_right(problem_of(filter, DataType::f16, DataType::f32, TensorFormat::nhwc, geometry),
+                 "wgrad_small_c");
+  }
+}
+
+}  // namespace
+}  // namespace cosmati
