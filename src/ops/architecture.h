@@ -36,6 +36,7 @@ std::string wmma_device_violation(DataType factor, Gpu const& gpu);
 // Multiply-adds by mma.sync per clock and multiprocessor: mma_rate() for 16-bit factors with sums in `sum`,
 // mma_rate_f64() for f64.
 double mma_rate(Gpu const& gpu, DataType sum);
+inline constexpr int mma_rate_of_h200 = 1270;  // on which predictions were fitted
 double mma_rate_f64(Gpu const& gpu);
 
 // A GPU to plan for, and the architecture of its code.

@@ -9,6 +9,8 @@
 
 namespace cosmati::plan {
 
+inline bool has_one_tap(ConvolutionProblem const& p) { return p.w.extent(2) * p.w.extent(3) == 1; }
+
 // The stride of a dimension; 0 if its extent is 1, where it is irrelevant.
 Index stride_of(TensorDescription const& tensor, int dimension);
 

@@ -57,14 +57,14 @@ std::string fprop_small_c_violation(Problem const& p, Device const& device) {
   if (std::string sentence = problem_violation(p, device.backend); !sentence.empty()) return sentence;
   DataType const type = p.x.type;
   if (p.groups != 1) return fmt::format("{} groups; tensor cores sum over all channels of x", p.groups);
-  bool const copied = has_copied_pixels(p, device) || has_flat_pixels(p, device);
+  bool const copied = has_copied_pixels(p, device);
   if (Index const bytes = p.x.extent(1) * size_of(type);
       bytes > (copied ? max_pixel_bytes(size_of(type)) : max_vector_bytes))
     return fmt::format(
         "{} channels of {} bytes are summed; at most {} bytes, or {} in contiguous and aligned units of 16 bytes "
         "(with one tap: of pixels at equal distances, each with an output)",
         p.x.extent(1), size_of(type), max_vector_bytes, max_pixel_bytes(size_of(type)));
-  if (copied && p.w.extent(2) * p.w.extent(3) == 1 && size_of(type) == 4)
+  if (copied && has_one_tap(p) && size_of(type) == 4)
     return "a filter of one tap and factors of four bytes; the matrix product is faster";
   if (p.dilation[0] != 1 || p.dilation[1] != 1) return "dilated taps are not adjacent";
   if (type != p.w.type || size_of(type) < 2 || !mma_takes(type, type, accumulator_type(type, type)))
@@ -111,7 +111,7 @@ class FpropSmallCSearch {
     size_ = size_of(problem.x.type);
     base_.rows = axis(0), base_.columns = axis(1);
     base_.channels = to_int(problem.x.extent(1));
-    base_.async = has_copied_pixels(problem, device) || has_flat_pixels(problem, device);
+    base_.async = has_copied_pixels(problem, device);
     if (base_.async) base_.filter_units = filter_units(problem);
     base_.place =
         base_.async
@@ -269,30 +269,20 @@ bool is_in_order(Layout const& layout) {
   return true;
 }
 
-}  // namespace
-
-bool has_copied_pixels(Problem const& p, Device const& device) {
+// Whether x's channels are contiguous in units of 16 bytes; with a filter of one tap, only of a flat problem.
+bool has_whole_units(Problem const& p, Device const& device) {
   Index const bytes = p.x.extent(1) * size_of(p.x.type), of_unit = max_vector_bytes / size_of(p.x.type);
   if (device.backend == Backend::emulator &&
       std::ranges::find(unfixed_fprop_bytes, bytes) == std::end(unfixed_fprop_bytes))
     return false;
   bool whole =
       bytes % max_vector_bytes == 0 && p.x.alignment % max_vector_bytes == 0 && p.x.layout.stride[1] == 1;
-  if (p.w.extent(2) * p.w.extent(3) == 1) whole = whole && is_flat(p);
+  if (has_one_tap(p)) whole = whole && is_flat(p);
   for (int d : {0, 2, 3}) whole = whole && (p.x.extent(d) == 1 || p.x.layout.stride[d] % of_unit == 0);
   return whole;
 }
 
-bool is_flat(Problem const& p) {
-  bool one_tap = p.w.extent(2) * p.w.extent(3) == 1;
-  for (int i : {0, 1})
-    one_tap = one_tap && p.pad_begin[i] == 0 && p.y.extent(2 + i) == p.x.extent(2 + i) &&
-              (p.stride[i] == 1 || p.x.extent(2 + i) == 1);
-  Index const distance = distance_of_pixels(p.x.layout),
-              pixels = p.x.extent(0) * p.x.extent(2) * p.x.extent(3);
-  return one_tap && distance > 0 && pixels > 0 && distance <= max_int / 4 / pixels && is_in_order(p.y.layout);
-}
-
+// Whether x is one row of adjacent pixels whose channels are not whole units of 16 bytes.
 bool has_flat_pixels(Problem const& problem, Device const& device) {
   if (!is_flat(problem)) return false;
   Problem const p = flattened(problem);
@@ -300,6 +290,22 @@ bool has_flat_pixels(Problem const& problem, Device const& device) {
   if (device.backend == Backend::emulator && channels != unfixed_flat_place) return false;
   return size_of(p.x.type) == 2 && p.x.layout.stride[1] == 1 && p.x.layout.stride[3] == channels &&
          p.x.alignment % max_vector_bytes == 0 && channels * size_of(p.x.type) % max_vector_bytes != 0;
+}
+
+}  // namespace
+
+bool has_copied_pixels(Problem const& problem, Device const& device) {
+  return has_whole_units(problem, device) || has_flat_pixels(problem, device);
+}
+
+bool is_flat(Problem const& p) {
+  bool flat = has_one_tap(p);
+  for (int i : {0, 1})
+    flat = flat && p.pad_begin[i] == 0 && p.y.extent(2 + i) == p.x.extent(2 + i) &&
+           (p.stride[i] == 1 || p.x.extent(2 + i) == 1);
+  Index const distance = distance_of_pixels(p.x.layout),
+              pixels = p.x.extent(0) * p.x.extent(2) * p.x.extent(3);
+  return flat && distance > 0 && pixels > 0 && distance <= max_int / 4 / pixels && is_in_order(p.y.layout);
 }
 
 Problem flattened(Problem p) {
@@ -315,8 +321,8 @@ Problem flattened(Problem p) {
 }
 
 double small_c_mma_clocks(double on_h200, Gpu const& gpu) {
-  constexpr double products = 2048, rate_on_h200 = 1270;  // of an m16n8k16
-  return on_h200 + products / mma_rate(gpu, DataType::f32) - products / rate_on_h200;
+  constexpr double products = 2048;  // of an m16n8k16
+  return on_h200 + products / mma_rate(gpu, DataType::f32) - products / mma_rate_of_h200;
 }
 
 Index patch_pixels(FpropSmallCShape const& shape) {

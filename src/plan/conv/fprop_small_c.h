@@ -23,12 +23,9 @@ double small_c_mma_clocks(double on_h200, Gpu const& gpu);
 // The number of pixels of a tile's patch of x, which may not fit in an int if strides are large.
 Index patch_pixels(FpropSmallCShape const& shape);
 inline constexpr Index max_patch_pixels = 1 << 16;
-// Whether x's channels are contiguous in units of 16 bytes, which the kernels copy; with a filter of one tap,
-// only of a flat problem.
+// Whether the kernels copy x 16 bytes at a time: channels in whole units or, in a flat problem, adjacent
+// pixels of any number of channels as one range.
 bool has_copied_pixels(ConvolutionProblem const& problem, Device const& device);
-// Whether x is one row of adjacent pixels whose channels are not whole units of 16 bytes, which the kernels
-// copy as a flat patch.
-bool has_flat_pixels(ConvolutionProblem const& problem, Device const& device);
 // Whether a filter of one tap has an output for each pixel of x, in the same order, and the pixels are at
 // equal distances.
 bool is_flat(ConvolutionProblem const& problem);

@@ -239,7 +239,7 @@ class Search {
   // batched products.
   double digits_factor(ConvolutionForm const& form) const {
     bool const runs = !form.image().windowed && form.image().access.width > 1;
-    bool const one_tap = problem_.w.extent(2) * problem_.w.extent(3) == 1;
+    bool const one_tap = has_one_tap(problem_);
     return runs && one_tap && problem_.direction != ConvolutionDirection::filter ? 1.35 : 1;
   }
 

@@ -59,8 +59,7 @@ bool by_tensor_cores(GemmPolicy const& policy) {
 // H200, in clocks; slower tensor cores wait less often for the same shared memory and L2 cache. f64 is
 // excluded because most GPUs multiply it in other units.
 double slowness_of_mma(GemmRecipe const& recipe, Gpu const& gpu) {
-  constexpr double h200 = 1270;
-  return recipe.sum == DataType::f64 ? 1 : h200 / mma_rate(gpu, recipe.sum);
+  return recipe.sum == DataType::f64 ? 1 : mma_rate_of_h200 / mma_rate(gpu, recipe.sum);
 }
 
 // The losses of a kernel. `wait`: clocks for the next step, relative to a block of one row and column;

@@ -29,8 +29,7 @@ struct WgradSmallCShape {
     return outputs_of_steps(size) * gradient_pitch(size);
   }
   static constexpr int zero_bytes = 32;
-  // Zeros, two patches, and two tiles of dy; later the sums of the tiles of columns and of the
-  // bias.
+  // Zeros, two patches, and two tiles of dy; later the sums of the tiles of columns and of the bias.
   COSMATI_CONSTEXPR int shared_bytes(int size, int column_tiles) const {
     int const operands = zero_bytes + 2 * (tile.patch_bytes(size) + gradient_bytes(size));
     int const sums = filters() * ((column_tiles + 1) * 8 + 8) * 4;

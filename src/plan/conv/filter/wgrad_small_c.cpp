@@ -34,9 +34,7 @@ bool are_flat(Problem const& p) {
 }
 
 bool is_copied(Problem const& p, Device const& device) {
-  bool const one_tap = p.w.extent(2) * p.w.extent(3) == 1;
-  return size_of(p.x.type) == 2 && (!one_tap || are_flat(p)) &&
-         (has_copied_pixels(p, device) || has_flat_pixels(p, device));
+  return size_of(p.x.type) == 2 && (!has_one_tap(p) || are_flat(p)) && has_copied_pixels(p, device);
 }
 
 Problem as_filters_of_x(Problem const& problem) {

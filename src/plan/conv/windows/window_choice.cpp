@@ -60,7 +60,7 @@ class WindowSearch {
     }
     int const size = size_of(front().a.type);
     // A 1x1 filter is a plain product, for which the policies have been measured.
-    bool const one_tap = problem_.w.extent(2) * problem_.w.extent(3) == 1 && policy_.empty();
+    bool const one_tap = has_one_tap(problem_) && policy_.empty();
     std::vector<NamedPolicy> policies = window_policies(size, one_tap);
     GemmPolicy const own = emulator::emulated_policy(MainLoop::warp_specialized, Multiply::wgmma, size);
     if (emulated()) policies = {{"emulated", own}};
@@ -207,7 +207,7 @@ class WindowSearch {
     // tall, 1.14 to 1.19 times as long as with tower (docs/decisions/0040).
     double const turns = p.ping_pong && p.block_n < 128 ? 1.2 : 1;
     // Gradients of 1x1 filters took 1.1 to 1.9 times the prediction, median 1.4, on an H200.
-    bool const one_tap = problem_.w.extent(2) * problem_.w.extent(3) == 1;
+    bool const one_tap = has_one_tap(problem_);
     double const slower = windows_.filter_gradient && one_tap ? 1.3 : 1;
     return with_tma(product, tma_seconds(p, volume)) * turns * slower + results;
   }
