@@ -9,6 +9,7 @@
 #include <random>
 #include <vector>
 
+#include "cosmati/gemm/operands/row_copy.h"
 #include "cosmati/gemm/repack.h"
 #include "cosmati/ops/compute_mode.h"
 
@@ -21,7 +22,7 @@ struct Case {
   Index column_step;  // 1: contiguous
 };
 
-template <int element_bytes, int width, bool transposed>
+template <int element_bytes, int width, bool transposed, bool by_rows = false>
 void expect_repacked(Case const& c, bool by_pointers) {
   using Bits = typename BitsOf<element_bytes>::type;
   constexpr RepackPolicy policy{.element_bytes = element_bytes, .width = width, .transposed = transposed};
@@ -51,9 +52,15 @@ void expect_repacked(Case const& c, bool by_pointers) {
   params.pitch = pitch, params.matrix_pitch = matrix_pitch;
   auto const tiles = [](Index extent, int tile) { return static_cast<int>((extent + tile - 1) / tile); };
   using Shared = typename Repack<policy>::SharedStorage;
-  emulator::launch_kernel<&repack_kernel<policy>>(
-      {tiles(c.rows, policy.rows()) * tiles(c.columns, policy.columns()), 1, static_cast<int>(c.batch)},
-      policy.threads, sizeof(Shared), params);
+  int const batch = static_cast<int>(c.batch);
+  if constexpr (by_rows)
+    emulator::launch_kernel<&row_copy_kernel<RowCopyTraits<Bits>>>(
+        {static_cast<int>(RowCopyBlock::blocks(c.rows, pitch, element_bytes)), 1, batch},
+        RowCopyBlock::threads, 0, params);
+  else
+    emulator::launch_kernel<&repack_kernel<policy>>(
+        {tiles(c.rows, policy.rows()) * tiles(c.columns, policy.columns()), 1, batch}, policy.threads,
+        sizeof(Shared), params);
 
   auto const* const result = reinterpret_cast<Bits const*>(to.data());
   int wrong = 0;
@@ -90,6 +97,21 @@ TEST(Repack, KeepsAndTransposes) {
   expect_both<2, 8>();
   expect_both<4, 1>();
   expect_both<4, 4>();
+}
+
+// Rows that begin at any element, in one block and in several, longer and shorter than a unit.
+TEST(Repack, CopiesRows) {
+  for (Case const& c : {Case{1, 1, 1, 0, 1},
+                        {64, 128, 1, 0, 1},
+                        {33, 67, 2, 5, 1},
+                        {130, 31, 1, 1, 1},
+                        {900, 17, 1, 0, 1},
+                        {5, 9001, 1, 3, 1},
+                        {19, 40, 1, 3, 3}})
+    for (bool by_pointers : {false, true}) {
+      expect_repacked<1, 1, false, true>(c, by_pointers);
+      expect_repacked<2, 1, false, true>(c, by_pointers);
+    }
 }
 
 TEST(Repack, AcceptsNonContiguousColumns) {

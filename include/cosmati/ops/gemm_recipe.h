@@ -24,7 +24,7 @@ struct RepackRecipe {
   Along from = Along::k, to = Along::k;
   int width = 1;
   Index pitch = 0, matrix_pitch = 0;  // elements
-  Index lines = 0;                    // of all matrices
+  Index rows_of_warps = 0;            // of all matrices, if a warp copies each
   std::size_t bytes = 0;              // 0: the operand is not repacked
   std::size_t offset = 0;             // in the workspace
   friend bool operator==(RepackRecipe const&, RepackRecipe const&) = default;

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "cosmati/gemm/operands/row_copy_arguments.h"
 #include "src/plan/buffers.h"
 #include "src/plan/gemm/launch.h"
 
@@ -18,17 +19,20 @@ double seconds_of(RepackRecipe const& repack, Gpu const& gpu) {
   if (repack.bytes == 0) return 0;
   // Measured on an H200 (docs/decisions/0004): 0.6 of the rate of a plain copy, plus a separate launch.
   constexpr double launch_seconds = 3e-6, share_of_copy = 0.6;  // including the gap between two kernels
-  // The rows of a copy that keeps them have a warp each, however short they are: measured with 17 and 255
-  // columns.
-  constexpr double row_seconds = 0.2e-9;
-  double const rows = repack.from == repack.to ? static_cast<double>(repack.lines) : 0;
-  return launch_seconds + rows * row_seconds +
+  constexpr double row_seconds = 0.2e-9;  // measured with 17 and 255 columns
+  return launch_seconds + static_cast<double>(repack.rows_of_warps) * row_seconds +
          2.0 * static_cast<double>(repack.bytes) / (share_of_copy * gpu.memory_bytes_per_second);
 }
 
 RepackPolicy repack_policy(MatrixForm const& operand, RepackRecipe const& repack) {
   return {
       .element_bytes = size_of(operand.type), .width = repack.width, .transposed = repack.from != repack.to};
+}
+
+// Whether rows remain rows, of elements that are smaller than a word: row_copy_kernel has a thread for each 16
+// bytes of them, and repack_kernel a warp for each row, however short it is.
+bool copies_rows(MatrixForm const& operand, RepackRecipe const& repack) {
+  return repack.from == repack.to && size_of(operand.type) <= 2;
 }
 
 }  // namespace
@@ -43,7 +47,7 @@ RepackRecipe repack_of(MatrixForm const& operand, Index outer, Index depth, Inde
   Index const line = to == Along::k ? depth : outer, lines = to == Along::k ? outer : depth;
   repack.pitch = (line + unit - 1) / unit * unit;
   repack.matrix_pitch = repack.pitch * lines;
-  repack.lines = lines * batch;
+  if (repack.from == repack.to && !copies_rows(operand, repack)) repack.rows_of_warps = lines * batch;
   auto const bytes = static_cast<std::size_t>(repack.matrix_pitch * batch * size_of(operand.type));
   repack.bytes = padded_bytes(bytes);
   return repack;
@@ -61,12 +65,23 @@ MatrixForm repacked(MatrixForm const& operand, RepackRecipe const& repack) {
   return form;
 }
 
+std::string row_copy_traits(int element_bytes) {
+  return fmt::format("cosmati::RowCopyTraits<unsigned {}>", element_bytes == 1 ? "char" : "short");
+}
+
 std::string RepackTraits::print() const {
   return fmt::format("cosmati::RepackPolicy{{.element_bytes = {}, .width = {}, .transposed = {}}}",
                      policy.element_bytes, policy.width, policy.transposed);
 }
 
 program::KernelSpec repacking_kernel(MatrixForm const& operand, RepackRecipe const& repack, bool emulated) {
+  if (copies_rows(operand, repack))
+    return {.headers = {"gemm/operands/row_copy.h"},
+            .entry = "row_copy_kernel",
+            .traits = row_copy_traits(size_of(operand.type)),
+            .is_composed = false,
+            .threads = RowCopyBlock::threads,
+            .label = "repacking"};
   RepackPolicy policy = repack_policy(operand, repack);
   if (emulated) policy.width = policy.width >= policy.packed() ? policy.packed() : 1;
   return {.headers = {"gemm/repack.h"},
@@ -79,9 +94,10 @@ program::KernelSpec repacking_kernel(MatrixForm const& operand, RepackRecipe con
 }
 
 Index repack_tiles(MatrixForm const& operand, RepackRecipe const& repack, Index outer, Index depth) {
+  Index const rows = repack.from == Along::k ? outer : depth, columns = outer + depth - rows;
+  if (copies_rows(operand, repack)) return RowCopyBlock::blocks(rows, repack.pitch, size_of(operand.type));
   RepackPolicy const policy = repack_policy(operand, repack);
   Index const tile_rows = policy.rows(), tile_columns = policy.columns();
-  Index const rows = repack.from == Along::k ? outer : depth, columns = outer + depth - rows;
   return (rows + tile_rows - 1) / tile_rows * ((columns + tile_columns - 1) / tile_columns);
 }
 

@@ -19,6 +19,7 @@ struct RepackTraits {
   RepackPolicy policy;
   std::string print() const;
 };
+std::string row_copy_traits(int element_bytes);
 // The emulator has kernels for runs of a word, and for single elements.
 program::KernelSpec repacking_kernel(MatrixForm const& operand, RepackRecipe const& repack,
                                      bool emulated = false);
