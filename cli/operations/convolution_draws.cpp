@@ -93,13 +93,21 @@ ConvolutionDraws const* draws_for(std::string const& kernel) {
        .dilations = one,
        .channels = {1, 2, 3, 4, 8, 16, 17, 24, 40, 72},
        .filters = {1, 3, 4, 8, 16, 17, 29, 40, 67, 144}},
+      {.kernel = "wgrad_pointwise",
+       .directions = {"filter"},
+       .layouts = {"nhwc"},
+       .taps = one,
+       .strides = one,
+       .dilations = one,
+       .channels = {3, 8, 17, 24, 40, 56, 72, 120, 144, 336},
+       .filters = {8, 16, 24, 29, 40, 72, 96, 144, 255, 480}},
       {.kernel = "wgrad_small_c",
        .directions = {"filter"},
        .layouts = {"nhwc"},
        .taps = {1, 2, 3, 5, 7},
        .dilations = one,
-       .channels = {1, 2, 3, 4, 8, 16, 17, 24, 32, 40, 72},
-       .filters = {1, 3, 4, 8, 16, 17, 24, 32, 40, 72}}};
+       .channels = {1, 2, 3, 4, 8, 16, 24, 32, 40, 72},
+       .filters = {1, 3, 4, 8, 16, 24, 32, 40, 72}}};
   auto const found = std::ranges::find(all, kernel, &ConvolutionDraws::kernel);
   return found == all.end() ? nullptr : &*found;
 }

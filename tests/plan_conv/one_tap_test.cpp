@@ -83,18 +83,43 @@ TEST(OneTap, Gaps) {
     }
 }
 
-// With 17 filters, x and dy are exchanged, and dy is copied as a flat patch.
-TEST(OneTap, FilterGradients) {
+// Several bands of channels, several stages of pixels of which the last is partial, and channels that are not
+// whole units in either tensor.
+TEST(OneTap, PointwiseFilterGradients) {
   for (Geometry geometry : pointwise_layers())
-    for (bool const exchanged : {false, true}) {
-      if (exchanged) std::swap(geometry.c, geometry.k);
-      bool const reads = (geometry.c == 17 || geometry.c == 16 || geometry.c == 24) && geometry.k % 8 == 0;
-      bool const reads_exchanged = geometry.k == 17 && geometry.c % 8 == 0;
-      if (!reads && !reads_exchanged) continue;
-      SCOPED_TRACE(std::to_string(geometry.c) + " channels, " + std::to_string(geometry.k) + " filters");
+    for (auto const& [c, k] :
+         {std::pair{8, 8}, {24, 40}, {96, 16}, {16, 72}, {17, 16}, {48, 29}, {88, 120}}) {
+      geometry.c = c, geometry.k = k;
+      SCOPED_TRACE(std::to_string(c) + " channels, " + std::to_string(k) + " filters");
       expect_right(problem_of(filter, DataType::f16, DataType::f32, TensorFormat::nhwc, geometry),
-                   "wgrad_small_c");
+                   "wgrad_pointwise");
     }
+}
+
+// Pixels of x, or of dy, that are further apart than their channels.
+TEST(OneTap, PointwiseFilterGradientsOfGaps) {
+  for (bool const of_x : {true, false})
+    for (int const c : {16, 72}) {
+      Geometry geometry = pointwise_layers().front();
+      geometry.c = c, geometry.k = 24;
+      auto p = problem_of(filter, DataType::f16, DataType::f32, TensorFormat::nhwc, geometry);
+      Layout& layout = (of_x ? p.x : p.y).layout;
+      for (int d : {0, 2, 3}) layout.stride[d] = layout.stride[d] / layout.shape[1] * (layout.shape[1] + 8);
+      expect_right(p, "wgrad_pointwise");
+    }
+}
+
+TEST(OneTap, PointwiseFilterGradientsThatAreRefused) {
+  Geometry geometry = pointwise_layers().front();
+  geometry.c = 17, geometry.k = 29;
+  auto const of = [&] {
+    return problem_of(filter, DataType::f16, DataType::f32, TensorFormat::nhwc, geometry);
+  };
+  EXPECT_NE(refusal_of(of(), "wgrad_pointwise").find("one of them must be in units of 8"), std::string::npos);
+  geometry.c = 16, geometry.stride[0] = 2;
+  EXPECT_NE(refusal_of(of(), "wgrad_pointwise").find("without stride"), std::string::npos);
+  geometry.stride[0] = 1, geometry.r = 3, geometry.pad_begin[0] = geometry.pad_end[0] = 1;
+  EXPECT_NE(refusal_of(of(), "wgrad_pointwise").find("one tap"), std::string::npos);
 }
 
 TEST(OneTap, FilterGradientsWithStrides) {

@@ -36,6 +36,7 @@ enum class ConvolutionAlgorithm : unsigned char {
   grouped,
   fprop_small_c,
   wgrad_small_c,
+  wgrad_pointwise,
   dgrad_phases,
   image_products,
   group_windows,
@@ -232,6 +233,7 @@ struct ConvolutionRecipe {
     return !is_direct() && !slides() && !is_dgrad_small_c() &&
            algorithm != ConvolutionAlgorithm::fprop_small_c &&
            algorithm != ConvolutionAlgorithm::wgrad_small_c &&
+           algorithm != ConvolutionAlgorithm::wgrad_pointwise &&
            algorithm != ConvolutionAlgorithm::wgrad_taps && algorithm != ConvolutionAlgorithm::grouped &&
            algorithm != ConvolutionAlgorithm::group_windows;
   }

@@ -13,6 +13,7 @@
 #include "src/plan/conv/fft/fft.h"
 #include "src/plan/conv/filter/filter_copy.h"
 #include "src/plan/conv/filter/wgrad_direct.h"
+#include "src/plan/conv/filter/wgrad_pointwise.h"
 #include "src/plan/conv/filter/wgrad_small_c.h"
 #include "src/plan/conv/filter/wgrad_taps.h"
 #include "src/plan/conv/fprop_small_c.h"
@@ -277,6 +278,8 @@ std::vector<Candidate<Problem>> convolution_candidates(Backend) {
   first_layer.offer = &offer_with_bias<&fprop_small_c>;
   Candidate<Problem> first_gradient{"wgrad_small_c", {}, nullptr, prepare};
   first_gradient.offer = &offer_with_bias<&wgrad_small_c>;
+  Candidate<Problem> pointwise_gradient{"wgrad_pointwise", {}, nullptr, prepare};
+  pointwise_gradient.offer = &offer_with_bias<&wgrad_pointwise>;
   Candidate<Problem> by_channel{"depthwise", {}, nullptr, prepare};
   by_channel.offer = &offer_with_bias<&depthwise>;
   Candidate<Problem> walking{"depthwise_rows", {}, nullptr, prepare};
@@ -303,10 +306,10 @@ std::vector<Candidate<Problem>> convolution_candidates(Backend) {
   Candidate<Problem> copies{"channels_last", {}, nullptr, &prepare_on<&prepare_channels_last>};
   copies.offer = &offer_with_bias<&channels_last>;
   copies.batch_invariant = true;
-  return {product,    by_image, first_gradient, all_taps,        windows,      phases,
-          general,    copies,   transformed,    by_frequency,    unrolled,     walking,
-          by_channel, by_wgmma, of_groups,      by_group,        few_channels, first_layer,
-          tiled,      simple,   slices,         bias_candidate()};
+  return {product,  by_image,        pointwise_gradient, first_gradient, all_taps,    windows, phases,
+          general,  copies,          transformed,        by_frequency,   unrolled,    walking, by_channel,
+          by_wgmma, of_groups,       by_group,           few_channels,   first_layer, tiled,   simple,
+          slices,   bias_candidate()};
 }
 
 }  // namespace cosmati::plan

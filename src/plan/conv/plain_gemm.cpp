@@ -1,6 +1,5 @@
 // Merges tensor dimensions, and maps the epilogue's indices.
 #include "src/plan/conv/plain_gemm.h"
-#include "src/ops/architecture.h"
 
 #include <fmt/format.h>
 
@@ -268,10 +267,6 @@ Offer<Problem> plain_gemm(Problem const& problem, Device const& device, PlanOpti
     offer.workspace_bytes = plan.workspace_bytes;
     Considered const& chosen = plan.chosen();
     offer.predicted_seconds = chosen.predicted_seconds;
-    // Measured on an H200: 1.2 to 1.8 times the prediction, in 56 gradients of 1x1 filters in f16.
-    bool const predicted = chosen.note.empty();
-    if (predicted && problem.direction == ConvolutionDirection::filter && features_of(device.gpu).wgmma)
-      offer.predicted_seconds = 1.15 * chosen.predicted_seconds + 2.5e-6;
     offer.text = plan.kernel + ", " + chosen.recipe;
   } catch (Error const& error) {
     if (error.code() != ErrorCode::bad_request) throw;

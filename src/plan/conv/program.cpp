@@ -10,6 +10,7 @@
 #include "src/plan/conv/filter/filter_copy.h"
 #include "src/plan/conv/filter/grouped_filter.h"
 #include "src/plan/conv/filter/wgrad_direct.h"
+#include "src/plan/conv/filter/wgrad_pointwise.h"
 #include "src/plan/conv/filter/wgrad_small_c.h"
 #include "src/plan/conv/filter/wgrad_taps.h"
 #include "src/plan/conv/fprop_small_c.h"
@@ -37,6 +38,7 @@ program::Program program_of(Plan<ConvolutionProblem> const& plan) {
       return filter ? depthwise_rows_filter_program(plan) : depthwise_rows_program(plan);
     case ConvolutionAlgorithm::dgrad_small_c: return dgrad_small_c_program(plan);
     case ConvolutionAlgorithm::fprop_small_c: return fprop_small_c_program(plan);
+    case ConvolutionAlgorithm::wgrad_pointwise: return wgrad_pointwise_program(plan);
     case ConvolutionAlgorithm::wgrad_small_c: return wgrad_small_c_program(plan);
     case ConvolutionAlgorithm::grouped: return filter ? grouped_filter_program(plan) : grouped_program(plan);
     case ConvolutionAlgorithm::group_windows: return group_windows_program(plan);

@@ -19,7 +19,7 @@ double seconds_of(RepackRecipe const& repack, Gpu const& gpu) {
   if (repack.bytes == 0) return 0;
   // Measured on an H200 (docs/decisions/0004): 0.6 of the rate of a plain copy, plus a separate launch.
   constexpr double launch_seconds = 3e-6, share_of_copy = 0.6;  // including the gap between two kernels
-  constexpr double row_seconds = 0.2e-9;  // measured with 17 and 255 columns
+  constexpr double row_seconds = 0.2e-9;                        // measured with 17 and 255 columns
   return launch_seconds + static_cast<double>(repack.rows_of_warps) * row_seconds +
          2.0 * static_cast<double>(repack.bytes) / (share_of_copy * gpu.memory_bytes_per_second);
 }
@@ -29,8 +29,8 @@ RepackPolicy repack_policy(MatrixForm const& operand, RepackRecipe const& repack
       .element_bytes = size_of(operand.type), .width = repack.width, .transposed = repack.from != repack.to};
 }
 
-// Whether rows remain rows, of elements that are smaller than a word: row_copy_kernel has a thread for each 16
-// bytes of them, and repack_kernel a warp for each row, however short it is.
+// Whether rows remain rows, of elements that are smaller than a word: row_copy_kernel has a thread for each
+// 16 bytes of them, and repack_kernel a warp for each row, however short it is.
 bool copies_rows(MatrixForm const& operand, RepackRecipe const& repack) {
   return repack.from == repack.to && size_of(operand.type) <= 2;
 }

@@ -9,6 +9,7 @@
 #include "cosmati/conv/conv_destination.h"
 #include "cosmati/conv/small_c/patch.h"
 #include "cosmati/conv/small_c/wgrad_small_c_arguments.h"
+#include "cosmati/conv/sum_of_blocks.h"
 #include "cosmati/gemm/epilogue.h"
 
 namespace cosmati {
@@ -41,10 +42,8 @@ struct WgradSmallCTraits {
     COSMATI_DEVICE unsigned char* bytes() { return reinterpret_cast<unsigned char*>(this); }
   };
 
-  static constexpr int sum_threads = 512, sum_lanes = 32;
-  struct SumStorage {
-    float sum[sum_threads / sum_lanes][sum_lanes];
-  };
+  static constexpr int sum_threads = 512;
+  using SumStorage = SumOfBlocks<sum_threads, 16>;
 };
 
 template <class Traits>
@@ -76,10 +75,11 @@ struct WgradSmallC : SmallCPatch<Traits> {
       int const output = item / pieces, filter = item % pieces * of_piece;
       int row, column;
       bool const exists = find(tile, output, row, column) && first_filter + filter < window.filters;
-      int const offset = (tile.row + row) * all.gradient_row + (tile.column + column) * all.gradient_column +
-                         first_filter + filter;
-      arch::copy_async<16>(to + output * Traits::pitch + filter * size, from + (exists ? offset : 0),
-                           exists ? 16 : 0);
+      int offset = 0;
+      if (exists)
+        offset = (tile.row + row) * all.gradient_row + (tile.column + column) * all.gradient_column +
+                 first_filter + filter;
+      arch::copy_async<16>(to + output * Traits::pitch + filter * size, from + offset, exists ? 16 : 0);
     }
     arch::commit_copies();
   }
@@ -144,21 +144,7 @@ struct WgradSmallC : SmallCPatch<Traits> {
                                unsigned char const* patch, unsigned const (&a)[fragments][4],
                                Sums& sum) const {
     int const lane = arch::thread() % 32, g = lane / 4, t = lane % 4, count = of.tiles();
-    if constexpr (Base::flat) {
-      COSMATI_UNROLL
-      for (int own = 0; own < tiles; ++own) {
-        int const channel = own * 8 + g;
-        unsigned both[2];
-        COSMATI_UNROLL
-        for (int i = 0; i < 2; ++i) {
-          unsigned char const* const at = patch + (output + i * 8 + t * 2) * Base::pitch + channel * size;
-          unsigned const low = channel < Traits::place ? arch::load<unsigned short>(at) : 0;
-          unsigned const high = channel < Traits::place ? arch::load<unsigned short>(at + Base::pitch) : 0;
-          both[i] = low | high << 16;
-        }
-        add_tile(own, a, both, sum);
-      }
-    } else if constexpr (size == 2) {
+    if constexpr (size == 2) {
       Window const own = window_of(tile, output + lane % 16, patch, zeros);
       COSMATI_UNROLL
       for (int first = 0; first < tiles; first += 2) {  // two tiles of columns at once

@@ -5,38 +5,24 @@
 
 namespace cosmati {
 
-// Grid: ceil(sums of a block's place in all bands / sum_lanes); block: sum_threads; dynamic shared memory:
-// SumStorage.
+// Grid: ceil(sums of a block's place in all bands / SumStorage::lanes); block: sum_threads; dynamic shared
+// memory: SumStorage.
 template <class Traits>
 COSMATI_KERNEL(Traits::sum_threads, 2)
 wgrad_small_c_sum_kernel(COSMATI_PARAMETER typename Traits::Params params) {
   using Real = typename Traits::Epilogue::Real;
-  constexpr int lanes = Traits::sum_lanes, parts = Traits::sum_threads / lanes, columns = Traits::columns;
+  constexpr int columns = Traits::columns;
   WgradSmallCArguments const& all = params.all;
   WgradSmallCShape const of = Traits::shape(all);
   auto& shared = arch::shared_storage<typename Traits::SumStorage>();
   int const bands = (all.window.filters + Traits::filters - 1) / Traits::filters;
-  int const lane = arch::thread() % lanes, part = arch::thread() / lanes;
-  int const index = arch::block_x() * lanes + lane, count = bands * all.tap_bands * Traits::filters * columns;
-  float sum = 0;
-  if (index < count) {
-    float const* const from = arch::as_global(static_cast<float const*>(all.partials)) + index;
-    constexpr int batch = 4;  // loads in flight
-    int block = part;
-    for (; block + (batch - 1) * parts < all.blocks; block += batch * parts) {
-      float value[batch];
-      COSMATI_UNROLL
-      for (int u = 0; u < batch; ++u) value[u] = from[Index{block + u * parts} * count];
-      COSMATI_UNROLL
-      for (int u = 0; u < batch; ++u) sum += value[u];
-    }
-    for (; block < all.blocks; block += parts) sum += from[Index{block} * count];
-  }
-  shared.sum[part][lane] = sum;
-  arch::block_barrier();
-  if (part > 0 || index >= count) return;
-  COSMATI_UNROLL
-  for (int i = 1; i < parts; ++i) sum += shared.sum[i][lane];
+  int const index = arch::block_x() * shared.lanes + shared.lane(),
+            count = bands * all.tap_bands * Traits::filters * columns;
+  bool const exists = index < count;
+  float const sum =
+      shared.total(arch::as_global(static_cast<float const*>(all.partials)) + (exists ? index : 0), exists,
+                   count, all.blocks);
+  if (!shared.is_first() || !exists) return;
   int const above = index / columns, column = index - above * columns;
   int const band = above / Traits::filters, of_filters = band / all.tap_bands,
             of_taps = band - of_filters * all.tap_bands;

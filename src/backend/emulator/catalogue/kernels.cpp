@@ -23,6 +23,7 @@ RunKernel find_kernel(std::string const& key) {
                             &add_direct,
                             &add_dgrad_small_c,
                             &add_fprop_small_c,
+                            &add_wgrad_pointwise,
                             &add_wgrad_small_c,
                             &add_group_windows,
                             &add_grouped,

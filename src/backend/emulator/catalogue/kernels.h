@@ -29,6 +29,7 @@ void add_depthwise_rows(KernelTable& table);
 void add_direct(KernelTable& table);
 void add_dgrad_small_c(KernelTable& table);
 void add_fprop_small_c(KernelTable& table);
+void add_wgrad_pointwise(KernelTable& table);
 void add_wgrad_small_c(KernelTable& table);
 void add_group_windows(KernelTable& table);
 void add_grouped(KernelTable& table);

@@ -26,30 +26,19 @@ constexpr unsigned sum_threads = 512, lanes_of_sum = 32;  // WgradSmallCTraits
 // 16-bit channels that fill their places, in matrices of eight columns.
 constexpr int max_channels = 280;
 
-// Whether x and dy are rows of pixels, with a filter of one tap.
-bool are_flat(Problem const& p) {
-  Problem exchanged = p;
-  std::swap(exchanged.x, exchanged.y);
-  return is_flat(p) && is_flat(exchanged);
-}
-
+// Filters of one tap are left to wgrad_pointwise, which copies with fewer instructions.
 bool is_copied(Problem const& p, Device const& device) {
-  return size_of(p.x.type) == 2 && (!has_one_tap(p) || are_flat(p)) && has_copied_pixels(p, device);
-}
-
-Problem as_filters_of_x(Problem const& problem) {
-  return exchanges_images(problem) ? mirrored(problem) : problem;
+  return size_of(p.x.type) == 2 && !has_one_tap(p) && has_copied_pixels(p, device);
 }
 
 // The problem as the kernel computes it.
 Problem as_computed(Problem const& problem) {
-  Problem const p = as_filters_of_x(problem);
-  return are_flat(p) ? flattened(p) : p;
+  return exchanges_images(problem) ? mirrored(problem) : problem;
 }
 
 // The product, whose result begins at the first tap.
 ConvolutionForm computed_form(Problem const& problem) {
-  ConvolutionForm form = forms_of(as_filters_of_x(problem)).front();
+  ConvolutionForm form = forms_of(as_computed(problem)).front();
   if (exchanges_images(problem)) form.d.base += offset_of_last_tap(problem.w);
   return form;
 }
@@ -62,8 +51,8 @@ std::string wgrad_small_c_violation(Problem const& p, char const* dy, Device con
   bool const copied = is_copied(p, device);
   if (copied ? p.x.extent(1) > max_channels : p.x.extent(1) * size_of(type) > max_vector_bytes)
     return fmt::format(
-        "{} channels of {} bytes; at most {} bytes, or {} 16-bit channels in contiguous and aligned units of eight "
-        "(with one tap: of pixels at equal distances in x and dy)",
+        "{} channels of {} bytes; at most {} bytes, or, with several taps, {} 16-bit channels in contiguous and "
+        "aligned units of eight",
         p.x.extent(1), size_of(type), max_vector_bytes, max_channels);
   if (p.dilation[0] != 1 || p.dilation[1] != 1) return "dilated taps are not adjacent";
   if (type != p.y.type || size_of(type) < 2 || !mma_takes(type, type, accumulator_type(type, type)))
@@ -141,7 +130,7 @@ class WgradSmallCSearch {
     Index const rows = problem_.w.extent(2), bands = ceiling_divide(rows, most / shape.tiles_of_row());
     shape.tile.rows.taps = to_int(ceiling_divide(rows, bands));
     for (int const outputs : {64, 128, 256, 512})
-      for_small_c_tiles(problem_, are_flat(problem_), outputs, [&](int down, int across) {
+      for_small_c_tiles(problem_, false, outputs, [&](int down, int across) {
         shape.tile.down = down, shape.tile.across = across;
         try_shape(shape);
       });
@@ -230,12 +219,7 @@ int column_tiles_of(WgradSmallCShape const& shape, bool fixed) {
 
 bool exchanges_images(Problem const& p) {
   if (!mirror_violation(p).empty()) return false;
-  bool const few = p.y.extent(1) < p.x.extent(1) && p.y.extent(1) * size_of(p.y.type) <= max_vector_bytes;
-  auto const is_whole = [](TensorDescription const& tensor) {
-    return tensor.extent(1) * size_of(tensor.type) % max_vector_bytes == 0;
-  };
-  if (are_flat(p) && is_whole(p.x) != is_whole(p.y)) return is_whole(p.x);
-  return few;
+  return p.y.extent(1) < p.x.extent(1) && p.y.extent(1) * size_of(p.y.type) <= max_vector_bytes;
 }
 
 WgradSmallCPlan wgrad_small_c_plan(Problem const& problem, Device const& device) {

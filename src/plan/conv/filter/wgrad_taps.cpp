@@ -176,18 +176,28 @@ class WgradTapsSearch {
                     parts)});
   }
 
-  // The time of both kernels; the constants were measured on an H100 (decision 42), the factor and the start
-  // on an H200, in 121 convolutions of the suites in f16.
+  // Clocks of a 128-byte line and of a row of a box, by TMA; seconds of two launches; how much slower the
+  // kernel is; shares of the memory's rate for the tensors and for the sums.
+  struct Costs {
+    double line, row, launches_seconds, slower, share_of_memory, share_of_sums;
+  };
+  // Several taps: the clocks were measured on an H100 (decision 42), the rest on an H200, in 121 convolutions
+  // of the suites in f16. One tap: fitted on an H200 to 23 layers, with a standard deviation of 15 %.
+  Costs costs() const {
+    if (has_one_tap(problem_)) return {2.25, 0, 3e-6, 1.06, 0.77, 0.32};
+    return {3.5, 4, 4e-6, 1.1, 0.8, 1};
+  }
+
+  // The time of both kernels.
   double predicted_seconds(WgradTapsParameters const& launch, WgradTapsShape const& shape,
                            std::size_t partial_bytes) const {
-    constexpr double share_of_rate = 0.83;                     // of the tensor cores' peak
-    constexpr double clocks_of_line = 3.5, clocks_of_row = 4;  // TMA: per 128-byte line, and per row of a box
-    constexpr double clocks_of_step = 30, clocks_of_block = 3000;
-    constexpr double launches_seconds = 4e-6, slower = 1.1, share_of_memory = 0.8, share_of_sums = 1;
+    Costs const cost = costs();
+    constexpr double share_of_rate = 0.83;  // of the tensor cores' peak
+    constexpr double clocks_of_step = 30, clocks_of_tap = 333;
     Gpu const& gpu = device_.gpu;
     double const products = shape.gradient_lines() / 16.0 * shape.columns.taps * shape.rows.taps * 32;
-    double const copies = static_cast<double>(shape.copied_bytes()) / wgrad_taps_line * clocks_of_line +
-                          shape.images * (shape.down + shape.phases() * shape.image_rows()) * clocks_of_row;
+    double const copies = static_cast<double>(shape.copied_bytes()) / wgrad_taps_line * cost.line +
+                          shape.images * (shape.down + shape.phases() * shape.image_rows()) * cost.row;
     // Few stages leave little time for copies; boxes of few columns and two phases are copied slowly; where
     // rows are multiplied one at a time, the compiler waits for products.
     constexpr double waits[] = {1.25, 1.05, 1.01, 1};
@@ -198,12 +208,14 @@ class WgradTapsSearch {
     Index const blocks = wgrad_taps_tiles(launch) * launch.parts,
                 waves = ceiling_divide(blocks, gpu.multiprocessors),
                 steps = ceiling_divide(launch.steps, launch.parts);
-    double const clocks = static_cast<double>(waves) * (static_cast<double>(steps) * step + clocks_of_block);
+    double const clocks = static_cast<double>(waves) * (static_cast<double>(steps) * step +
+                                                        clocks_of_tap * shape.rows.taps * shape.columns.taps);
     double const bytes = static_cast<double>(problem_.x.bytes() + problem_.y.bytes());
     double const compute = clocks / gpu.clock_hertz,
-                 read = bytes / (share_of_memory * gpu.memory_bytes_per_second);
-    return launches_seconds + slower * (std::max(compute, read) + 0.1 * std::min(compute, read)) +
-           stored_share_ * static_cast<double>(partial_bytes) / (share_of_sums * gpu.memory_bytes_per_second);
+                 read = bytes / (cost.share_of_memory * gpu.memory_bytes_per_second);
+    return cost.launches_seconds + cost.slower * (std::max(compute, read) + 0.1 * std::min(compute, read)) +
+           stored_share_ * static_cast<double>(partial_bytes) /
+               (cost.share_of_sums * gpu.memory_bytes_per_second);
   }
 
   Problem const& problem_;

@@ -37,7 +37,6 @@ void add_wgrad_small_c(KernelTable& table) {
   add_both<f16, DataType::f16, 8, false>(table);
   add_both<f16, DataType::f16, unfixed_fprop_bytes[0] / 2, true>(table);
   add_both<f16, DataType::f16, unfixed_fprop_bytes[1] / 2, true>(table);
-  add_both<f16, DataType::f16, unfixed_flat_place, true>(table);
   add_both<tf32, DataType::tf32, 4, false>(table);
 }
 
