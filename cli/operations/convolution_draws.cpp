@@ -55,7 +55,7 @@ ConvolutionDraws const* draws_for(std::string const& kernel) {
        .groups = {2, 3},
        .images = {1}},
       {.kernel = "warp_specialized", .layouts = {"nhwc"}, .channels = any, .filters = any},
-      {.kernel = "channels_last", .layouts = {"nchw"}, .channels = units, .filters = units},
+      {.kernel = "channels_last", .layouts = {"nchw"}, .channels = {1, 3, 8, 16, 24, 32}, .filters = units},
       {.kernel = "image_products",
        .directions = {"filter"},
        .layouts = {"nchw"},

@@ -12,6 +12,9 @@ from program import Program
 
 SUBJECTS = ("gemm", "conv", "pool", "activation", "batchnorm", "layernorm", "rmsnorm", "groupnorm", "lrn", "softmax", "cross-entropy", "rbf", "dropout", "transform", "reduce", "add",
             "elementwise", "sgd", "adam")
+# Problems of kernels that random problems rarely reach.
+SELDOM = ("--size 2x24x9x7x40x1x1 --direction filter --kernel wgrad_pointwise", "--size 2x17x9x7x40x1x1 --direction filter --kernel wgrad_pointwise",
+          "--size 2x24x9x7x40x1x1 --kernel fprop_small_c", "--size 2x24x9x7x40x3x3 --pad 1 --direction filter --kernel wgrad_small_c")
 MOST_LOCAL_BYTES = 2048
 
 parser = argparse.ArgumentParser()
@@ -32,11 +35,10 @@ if not next(line["here"] for line in info if line["name"] == "NVRTC"):
     sys.exit(77)
 
 
-def compile_for(architecture, subject, types, chosen, folder):
+def run(architecture, subject, words, folder):
     """Returns False if NVRTC does not know the architecture."""
     start = time.time()
-    words = ["compile", subject, "--count", arguments.count, "--seed", arguments.seed, "--arch", architecture, "--type", types,
-             "--cache", folder, "--json"] + ([] if chosen else ["--each-kernel"])
+    words = ["compile", subject, "--arch", architecture, "--cache", folder, "--json", *words]
     done = subprocess.run([program.path, *map(str, words)], capture_output=True, text=True)
     if "unknown architecture" in done.stderr:
         return False
@@ -51,10 +53,18 @@ def compile_for(architecture, subject, types, chosen, folder):
     return True
 
 
+def compile_for(architecture, subject, types, chosen, folder):
+    return run(architecture, subject, ["--count", arguments.count, "--seed", arguments.seed, "--type", types] + ([] if chosen else ["--each-kernel"]), folder)
+
+
 with tempfile.TemporaryDirectory(prefix="cosmati-kernels-") as folder:
     for architecture in arguments.architectures.split(","):
         for subject in arguments.subjects.split(","):
             program.check(compile_for(architecture, subject, arguments.types, arguments.chosen, folder), f"NVRTC does not know {architecture}")
+    if "conv" in arguments.subjects:
+        for architecture in ("sm_80", "sm_90a"):
+            for words in SELDOM:
+                run(architecture, "conv", ["--type", "f16", "--layout", "nhwc", *words.split()], folder)
     others = [architecture for architecture in arguments.chosen_for.split(",") if architecture]
     known = [architecture for architecture in others if compile_for(architecture, "gemm", "f16", True, folder)]
     for architecture in known:

@@ -44,6 +44,39 @@ TEST(ChannelsLast, EveryDirectionTypeAndGeometry) {
         }
 }
 
+// Images with few channels are read and written as they are; only those with many are copied.
+TEST(ChannelsLast, FewChannels) {
+  Geometry stem, of_one = wide();
+  stem.c = 3, stem.k = 16, stem.h = stem.w = 19, stem.r = stem.s = 5;
+  stem.stride[0] = stem.stride[1] = 2, stem.pad_begin[0] = stem.pad_end[1] = 2;
+  of_one.c = 1;
+  for (Geometry const& g : {stem, of_one})
+    for (ConvolutionDirection const direction : directions) {
+      auto problem = problem_of(direction, DataType::f16, DataType::f16, TensorFormat::nchw, g);
+      test::Trial trial(problem, 6, test::Values::small_integers);
+      EXPECT_EQ(trial.expect_close(emulated_device(), {.terms = 300}, "channels_last"), "channels_last");
+    }
+}
+
+TEST(ChannelsLast, FewChannelsOfTheFirstLayer) {
+  Geometry stem;
+  stem.n = 64, stem.c = 3, stem.k = 64, stem.h = stem.w = 224, stem.r = stem.s = 7;
+  stem.stride[0] = stem.stride[1] = 2;
+  stem.pad_begin[0] = stem.pad_begin[1] = stem.pad_end[0] = stem.pad_end[1] = 3;
+  for (auto const& [direction, kernel] : {std::pair{ConvolutionDirection::forward, "fprop_small_c"},
+                                          {ConvolutionDirection::data, "dgrad_small_c"},
+                                          {ConvolutionDirection::filter, "wgrad_small_c"}}) {
+    auto const plan =
+        plan_on("h200", problem_of(direction, DataType::f16, DataType::f16, TensorFormat::nchw, stem));
+    ASSERT_EQ(plan.kernel, "channels_last");
+    Plan<ConvolutionProblem> const inner = plan::plan_of_copied(plan);
+    EXPECT_EQ(inner.kernel, kernel);
+    EXPECT_EQ(inner.problem.y.layout.stride[1], 1);
+    EXPECT_NE(inner.problem.x.layout.stride[1], 1);
+    EXPECT_EQ(plan::plans_of_copies(plan).size(), 1);
+  }
+}
+
 // PyTorch's contiguous images on the GPUs that most people have.
 TEST(ChannelsLast, IsTakenWhereMmaReadsRunsOfChannels) {
   Geometry layer;
@@ -88,8 +121,10 @@ TEST(ChannelsLast, RefusalsGiveTheReason) {
   };
   Geometry narrow;
   EXPECT_EQ(refusal_on("a100", of(DataType::f32, wide())), "tensor cores do not multiply f32 by f32");
+  EXPECT_EQ(refusal_on("a100", of(DataType::f16, narrow)), "6 channels of y do not fill units of 16 bytes");
+  narrow.c = 12;
   EXPECT_EQ(refusal_on("a100", of(DataType::f16, narrow)),
-            "4 channels of f16 per group do not fill runs of 16 bytes");
+            "12 channels of f16 per group do not fill runs of 16 bytes");
   EXPECT_NE(refusal_on("t4", of(DataType::f16, wide())), "");
   PlanOptions none;
   none.max_workspace = 0;

@@ -2,6 +2,7 @@
 // against the reference.
 #include <gtest/gtest.h>
 
+#include <tuple>
 #include <utility>
 
 #include "tests/plan/convolution_cases.h"
@@ -83,17 +84,23 @@ TEST(OneTap, Gaps) {
     }
 }
 
-// Several bands of channels, several stages of pixels of which the last is partial, and channels that are not
-// whole units in either tensor.
+// Several bands of channels, channels that are not whole units in either tensor, and more stages of pixels
+// than a block holds, of which the last is partial.
 TEST(OneTap, PointwiseFilterGradients) {
-  for (Geometry geometry : pointwise_layers())
-    for (auto const& [c, k] :
-         {std::pair{8, 8}, {24, 40}, {96, 16}, {16, 72}, {17, 16}, {48, 29}, {88, 120}}) {
-      geometry.c = c, geometry.k = k;
-      SCOPED_TRACE(std::to_string(c) + " channels, " + std::to_string(k) + " filters");
-      expect_right(problem_of(filter, DataType::f16, DataType::f32, TensorFormat::nhwc, geometry),
-                   "wgrad_pointwise");
-    }
+  for (auto const& [c, k, height] : {std::tuple{8, 8, 7},
+                                     {24, 40, 7},
+                                     {96, 16, 7},
+                                     {16, 72, 7},
+                                     {17, 16, 7},
+                                     {48, 29, 7},
+                                     {88, 120, 20},
+                                     {16, 16, 61}}) {
+    Geometry geometry = pointwise_layers().front();
+    geometry.c = c, geometry.k = k, geometry.h = height, geometry.w = height + 2;
+    SCOPED_TRACE(std::to_string(c) + " channels, " + std::to_string(k) + " filters");
+    expect_right(problem_of(filter, DataType::f16, DataType::f32, TensorFormat::nhwc, geometry),
+                 "wgrad_pointwise");
+  }
 }
 
 // Pixels of x, or of dy, that are further apart than their channels.
@@ -118,7 +125,17 @@ TEST(OneTap, PointwiseFilterGradientsThatAreRefused) {
   EXPECT_NE(refusal_of(of(), "wgrad_pointwise").find("one of them must be in units of 8"), std::string::npos);
   geometry.c = 16, geometry.stride[0] = 2;
   EXPECT_NE(refusal_of(of(), "wgrad_pointwise").find("without stride"), std::string::npos);
-  geometry.stride[0] = 1, geometry.r = 3, geometry.pad_begin[0] = geometry.pad_end[0] = 1;
+  geometry.stride[0] = 1;
+  auto p = of();
+  p.y.alignment = 2;
+  EXPECT_NE(refusal_of(p, "wgrad_pointwise").find("dy: aligned to 2 bytes"), std::string::npos);
+  p = of();
+  p.x.layout.stride[2] += 16, p.x.layout.stride[0] += 16 * p.x.extent(2);
+  EXPECT_NE(refusal_of(p, "wgrad_pointwise").find("at equal distances"), std::string::npos);
+  p = of();
+  p.y.layout = image_layout(TensorFormat::nchw, p.y.extent(0), p.y.extent(1), p.y.extent(2), p.y.extent(3));
+  EXPECT_NE(refusal_of(p, "wgrad_pointwise"), "");
+  geometry.r = 3, geometry.pad_begin[0] = geometry.pad_end[0] = 1;
   EXPECT_NE(refusal_of(of(), "wgrad_pointwise").find("one tap"), std::string::npos);
 }
 

@@ -246,13 +246,20 @@ class Search {
   // Windows of 16-bit types by mma.sync. On an H200, a forward convolution from 32 channels of 160x160 to 64
   // with stride 2 took 45.7 us (predicted: 26), a data gradient from 32 filters of 56x56 took 82 us (56), and
   // filter gradients of the suites took 1.2 to 1.7 times their prediction. Runs of 4 bytes (18 channels of
-  // 56x56) took 106 us (31), single elements (3 channels of 512x512) 750 us (276).
-  double windows_factor(GemmRecipe const& product, ConvolutionForm const& form) const {
-    bool const measured = size_of(form.a.type) == 2 && product.policy.multiply == Multiply::mma &&
-                          wgmma_device_violation(device_.gpu).empty();
-    if (measured && problem_.direction == ConvolutionDirection::filter) return 1.35;
-    int const run = form.image().access.width * size_of(form.a.type);
-    if (!measured || !form.image().windowed) return 1;
+  // 56x56) took 106 us (31), single elements (3 channels of 512x512) 750 us (276). In tf32, by mma.sync or
+  // multiply-adds: 24 channels of 112x112 took 346 and 386 us (209, 233), 26 of 56x56 136 us (59). Unrolled
+  // 16-bit images of 3 channels took 254 and 107 us (176, 61).
+  double windows_factor(GemmRecipe const& product, ConvolutionForm const& form, bool unrolled) const {
+    if (!wgmma_device_violation(device_.gpu).empty()) return 1;
+    WindowForm const& image = form.image();
+    int const size = size_of(form.a.type), run = image.access.width * size;
+    bool const of_filter = problem_.direction == ConvolutionDirection::filter;
+    if (form.a.type == DataType::tf32) return !image.windowed || of_filter ? 1 : run == 16 ? 1.65 : 2.3;
+    if (size != 2) return 1;
+    if (unrolled) return 1.45;
+    if (product.policy.multiply != Multiply::mma) return 1;
+    if (of_filter) return 1.35;
+    if (!image.windowed) return 1;
     return run >= 8 ? 1.5 : run == 4 ? 3.4 : 2.7;
   }
 
@@ -298,7 +305,7 @@ class Search {
       recipe.launches = 1;
     }
     seconds *= elements_factor(product, stepped.front()) * digits_factor(stepped.front()) *
-               windows_factor(product, stepped.front());
+               windows_factor(product, stepped.front(), recipe.unrolls());
     seconds += predict_repack(product, device_.gpu) + scattered_seconds(product, stepped.front(), products);
     if (emulated()) product.policy.partition = Partition::split_k;
     product.flag_bytes = flags;

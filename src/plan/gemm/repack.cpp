@@ -29,10 +29,11 @@ RepackPolicy repack_policy(MatrixForm const& operand, RepackRecipe const& repack
       .element_bytes = size_of(operand.type), .width = repack.width, .transposed = repack.from != repack.to};
 }
 
-// Whether rows remain rows, of elements that are smaller than a word: row_copy_kernel has a thread for each
-// 16 bytes of them, and repack_kernel a warp for each row, however short it is.
+// Whether rows of contiguous elements that are smaller than a word remain rows: row_copy_kernel has a thread
+// for each 16 bytes of them, and repack_kernel a warp for each row, however short it is.
 bool copies_rows(MatrixForm const& operand, RepackRecipe const& repack) {
-  return repack.from == repack.to && size_of(operand.type) <= 2;
+  Index const step = repack.from == Along::k ? operand.column_stride : operand.row_stride;
+  return repack.from == repack.to && step == 1 && size_of(operand.type) <= 2;
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
 // The filter gradient of a filter of one tap on tensor cores, for images whose pixels are at equal distances:
 // dw[k, c] = sum over pixels of dy[pixel, k] * x[pixel, c], for 16-bit types. A block keeps the sums of its
-// filters and channels in registers while it reads pixels of both tensors once, in contiguous pieces. The
+// filters and channels in registers while it reads their pixels once, in contiguous pieces. The
 // order of the pixels in the depth is free, and that of shared memory avoids bank conflicts for any number of
 // channels. A second kernel (wgrad_pointwise_sum.h) adds the blocks' sums in a fixed order.
 #pragma once
@@ -24,7 +24,7 @@ struct WgradPointwiseTraits {
   using Destination = Destination_;
   using Params = WgradPointwiseParameters<typename Epilogue::Arguments, typename Destination::Arguments>;
   static_assert(sizeof(Element) == 2, "ldmatrix transposes 16-bit elements only");
-  static constexpr bool fixed = fixed_, swapped = swapped_;
+  static constexpr bool fixed = fixed_, swapped = swapped_, early = shape_.early;
   static constexpr int threads = shape_.threads(), blocks = shape_.blocks, stages = shape_.stages;
   static constexpr int row_fragments = shape_.row_fragments, column_fragments = shape_.column_fragments;
   static constexpr int warps_of_rows = shape_.warps_of_rows, warps_of_columns = shape_.warps_of_columns;
@@ -72,7 +72,7 @@ struct WgradPointwise {
       } else {
         int const pixel = unit / of_pixel, channel = (unit - pixel * of_pixel) * 8;
         valid = pixel < pixels && first_channel + channel < of.channels ? 16 : 0;
-        offset = pixel * tensor.pixel_stride + channel;
+        if (valid > 0) offset = pixel * tensor.pixel_stride + channel;
       }
       arch::copy_async<16>(to + unit * 16 + unit / of_run * padding, from + (valid > 0 ? offset : 0), valid);
     }
@@ -193,8 +193,10 @@ wgrad_pointwise_kernel(COSMATI_PARAMETER typename Traits::Params params) {
     next += step;
     filled = filled + 1 < Traits::stages ? filled + 1 : 0;
   };
-  arch::let_next_kernel_start();
-  arch::wait_for_previous_kernel();
+  if constexpr (Traits::early) {
+    arch::let_next_kernel_start();
+    arch::wait_for_previous_kernel();
+  }
   COSMATI_NO_UNROLL
   for (int i = 0; i + 1 < Traits::stages; ++i) load();
   typename Block::Sums sum = {};

@@ -30,6 +30,7 @@ struct WgradPointwiseShape {
   int stages = 3;
   int blocks = 1;      // per multiprocessor
   int sum_slices = 4;  // threads of the second kernel that add a sum
+  bool early = false;  // both kernels start before the previous one ends (compute capability 9.0)
   friend COSMATI_CONSTEXPR bool operator==(WgradPointwiseShape const&, WgradPointwiseShape const&) = default;
 
   COSMATI_CONSTEXPR int threads() const { return warps_of_rows * warps_of_columns * warps_of_depth * 32; }

@@ -20,8 +20,10 @@ wgrad_pointwise_sum_kernel(COSMATI_PARAMETER typename Traits::Params params) {
   int const column =
       (band - row_band * all.column_bands) * Traits::block_columns + place % Traits::block_columns;
   bool const exists = row < shape.rows.channels && column < shape.columns.channels;
-  arch::let_next_kernel_start();
-  arch::wait_for_previous_kernel();
+  if constexpr (Traits::early) {
+    arch::let_next_kernel_start();
+    arch::wait_for_previous_kernel();
+  }
   float const sum =
       shared.total(arch::as_global(static_cast<float const*>(all.partials)) + (exists ? index : 0), exists,
                    Index{area} * all.row_bands * all.column_bands, all.blocks);

@@ -76,7 +76,8 @@ class WgradPointwiseSearch {
   // `flat`: a single row of pixels.
   WgradPointwiseSearch(Problem const& flat, Device const& device)
       : gpu_(device.gpu), is_emulated_(device.backend == Backend::emulator), pixels_(flat.x.extent(3)) {
-    best_.refusal = "no block fits in registers and shared memory";
+    best_.refusal =
+        "no block fits in registers and shared memory (channels that are not in units of 8 must be in one block)";
     best_.rows_are_filters = has_rows_of_filters(flat);
     rows_ = best_.rows_are_filters ? flat.y : flat.x;
     columns_ = best_.rows_are_filters ? flat.x : flat.y;
@@ -118,12 +119,7 @@ class WgradPointwiseSearch {
     if (Index{shape.row_fragments} * shape.column_fragments * 4 > max_sums) return;
     shape.rows = operand(rows_, shape.block_rows());
     shape.columns = operand(columns_, shape.block_columns());
-    if (!shape.columns.contiguous && !is_in_units(columns_)) {
-      if (best_.refusal.empty()) return;
-      best_.refusal = fmt::format("{} channels that are not in units of {}; at most {}", columns_.extent(1),
-                                  channels_of_unit, shape.block_columns());
-      return;
-    }
+    if (!shape.columns.contiguous && !is_in_units(columns_)) return;
     for (int const run : {8, 16, 32})
       for (int const stages : {3, 4}) {
         if (is_emulated_ && (run != 8 || stages != shape.stages)) continue;
@@ -150,6 +146,7 @@ class WgradPointwiseSearch {
     Index const resident = Index{shape.blocks} * (is_emulated_ ? 2 : gpu_.multiprocessors);
     plan.blocks = std::min(stages, std::max<Index>(1, resident / (plan.row_bands * plan.column_bands)));
     constexpr int most_slices = 16, parts_of_slice = 8;
+    plan.shape.early = !is_emulated_ && features_of(gpu_).clusters;
     plan.shape.sum_slices = is_emulated_ ? shape.sum_slices : 1;
     while (!is_emulated_ && plan.shape.sum_slices < most_slices &&
            plan.blocks > Index{parts_of_slice} * plan.shape.sum_slices)
@@ -219,10 +216,10 @@ WgradPointwisePlan wgrad_pointwise_plan(Problem const& problem, Device const& de
 
 std::string WgradPointwiseTraits::print() const {
   return fmt::format(
-      "WgradPointwiseTraits<WgradPointwiseShape{{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}}}, {}, {}, {},\n{},\n{}>",
+      "WgradPointwiseTraits<WgradPointwiseShape{{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}}}, {}, {}, {},\n{},\n{}>",
       print_operand(shape.rows), print_operand(shape.columns), shape.row_fragments, shape.column_fragments,
       shape.warps_of_rows, shape.warps_of_columns, shape.warps_of_depth, shape.run, shape.stages,
-      shape.blocks, shape.sum_slices, fixed, swapped, name_of(type), epilogue, destination);
+      shape.blocks, shape.sum_slices, shape.early, fixed, swapped, name_of(type), epilogue, destination);
 }
 
 program::Program wgrad_pointwise_program(Plan<Problem> const& plan) {
@@ -257,7 +254,7 @@ program::Program wgrad_pointwise_program(Plan<Problem> const& plan) {
       .traits = traits.print(),
       .asserted = {{"ComposedTraits::threads", threads},
                    {"sizeof(ComposedTraits::SumStorage)", pointwise_sum_threads * sizeof(float)}},
-      .starts_early = true,
+      .starts_early = planned.shape.early,
       .threads = threads,
       .shared_bytes = static_cast<unsigned>(planned.shape.shared_bytes())};
   with_parts(plan, [&]<class Epilogue, class Destination>(Epilogue, Destination) {

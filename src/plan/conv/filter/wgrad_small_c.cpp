@@ -77,10 +77,6 @@ std::string wgrad_small_c_violation(Problem const& p, char const* dy, Device con
         return fmt::format(
             "{}: strides within an image must not be negative, and its offsets must fit in 29 bits",
             to_string(*tensor));
-  constexpr Index rows_beyond = 1024;  // for tiles that end after dy
-  if (p.y.layout.stride[2] * (p.y.extent(2) + rows_beyond) > max_int)
-    return fmt::format("{}: rows {} elements apart; their offsets must fit in 31 bits", dy,
-                       p.y.layout.stride[2]);
   if (p.w.layout.size() > max_int / 64 || p.y.extent(0) * p.y.extent(2) * p.y.extent(3) > max_int)
     return "too many elements of dw, or pixels of dy";
   return {};

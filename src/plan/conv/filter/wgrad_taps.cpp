@@ -176,16 +176,16 @@ class WgradTapsSearch {
                     parts)});
   }
 
-  // Clocks of a 128-byte line and of a row of a box, by TMA; seconds of two launches; how much slower the
-  // kernel is; shares of the memory's rate for the tensors and for the sums.
+  // Clocks of a 128-byte line and of a row of a box, by TMA, and of a block; seconds of two launches; how
+  // much slower the kernel is; shares of the memory's rate for the tensors and for the sums.
   struct Costs {
-    double line, row, launches_seconds, slower, share_of_memory, share_of_sums;
+    double line, row, block, launches_seconds, slower, share_of_memory, share_of_sums;
   };
   // Several taps: the clocks were measured on an H100 (decision 42), the rest on an H200, in 121 convolutions
   // of the suites in f16. One tap: fitted on an H200 to 23 layers, with a standard deviation of 15 %.
   Costs costs() const {
-    if (has_one_tap(problem_)) return {2.25, 0, 3e-6, 1.06, 0.77, 0.32};
-    return {3.5, 4, 4e-6, 1.1, 0.8, 1};
+    if (has_one_tap(problem_)) return {2.25, 0, 330, 3e-6, 1.06, 0.77, 0.32};
+    return {3.5, 4, 3000, 4e-6, 1.1, 0.8, 1};
   }
 
   // The time of both kernels.
@@ -193,7 +193,7 @@ class WgradTapsSearch {
                            std::size_t partial_bytes) const {
     Costs const cost = costs();
     constexpr double share_of_rate = 0.83;  // of the tensor cores' peak
-    constexpr double clocks_of_step = 30, clocks_of_tap = 333;
+    constexpr double clocks_of_step = 30;
     Gpu const& gpu = device_.gpu;
     double const products = shape.gradient_lines() / 16.0 * shape.columns.taps * shape.rows.taps * 32;
     double const copies = static_cast<double>(shape.copied_bytes()) / wgrad_taps_line * cost.line +
@@ -208,8 +208,7 @@ class WgradTapsSearch {
     Index const blocks = wgrad_taps_tiles(launch) * launch.parts,
                 waves = ceiling_divide(blocks, gpu.multiprocessors),
                 steps = ceiling_divide(launch.steps, launch.parts);
-    double const clocks = static_cast<double>(waves) * (static_cast<double>(steps) * step +
-                                                        clocks_of_tap * shape.rows.taps * shape.columns.taps);
+    double const clocks = static_cast<double>(waves) * (static_cast<double>(steps) * step + cost.block);
     double const bytes = static_cast<double>(problem_.x.bytes() + problem_.y.bytes());
     double const compute = clocks / gpu.clock_hertz,
                  read = bytes / (cost.share_of_memory * gpu.memory_bytes_per_second);

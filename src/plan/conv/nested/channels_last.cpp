@@ -53,6 +53,13 @@ bool fills_runs(TensorDescription const& tensor) {
   return tensor.extent(1) * size_of(tensor.type) % run_bytes == 0;
 }
 
+// Whether x has so few channels that kernels read or write them in any layout, as they do those of the
+// filter; the other image is then the only copy.
+bool has_few_channels(Problem const& p) {
+  return p.groups == 1 && size_of(p.x.type) == 2 && p.x.extent(1) * size_of(p.x.type) <= run_bytes &&
+         p.x.extent(1) < p.y.extent(1);
+}
+
 // wgmma computes a product faster than its epilogue stores single channels, so the result is copied, too.
 // With the staged epilogue of mma.sync, another pass does not pay off.
 std::vector<Copy> copies_of(Problem const& p, Gpu const& gpu) {
@@ -71,6 +78,10 @@ std::vector<Copy> copies_of(Problem const& p, Gpu const& gpu) {
                       bytes, is_result});
     end += padded_bytes(bytes);
   };
+  if (has_few_channels(p)) {
+    add(&Problem::y, p.direction == ConvolutionDirection::forward);
+    return copies;
+  }
   for (auto const tensor : operands_of(p)) add(tensor, false);
   auto const result = result_of(p);
   if (!copies.empty() && features_of(gpu).wgmma && fills_runs(p.*result)) add(result, true);
@@ -119,16 +130,18 @@ std::string violation(Problem const& p, Device const& device, PlanOptions const&
   if (copies.empty()) return "the channels of its operands are already contiguous";
   if (features_of(device.gpu).wgmma && options.batch_invariant)
     return "with wgmma, batch-invariant plans read the operands as they are";
-  if (TensorDescription const& result = p.result();
-      features_of(device.gpu).wgmma && is_strided(result) && !fills_runs(result))
-    return fmt::format("{} channels of the result do not fill units of {} bytes", result.extent(1),
-                       run_bytes);
+  bool const few = has_few_channels(p);
+  if (TensorDescription const& copied = few ? p.y : p.result();
+      (few || features_of(device.gpu).wgmma) && is_strided(copied) && !fills_runs(copied))
+    return fmt::format("{} channels of {} do not fill units of {} bytes", copied.extent(1),
+                       few ? "y" : "the result", run_bytes);
   TensorDescription const& image = p.*operands_of(p).front();
   TensorDescription const& other = p.direction == ConvolutionDirection::filter ? p.y : p.w;
   if (!mma_takes(image.type, other.type, accumulator_type(image.type, other.type)))
     return fmt::format("tensor cores do not multiply {} by {}", name_of(image.type), name_of(other.type));
   if (std::string sentence = mma_device_violation(image.type, device.gpu); !sentence.empty()) return sentence;
   for (auto const tensor : operands_of(p)) {
+    if (few) break;
     Index const channels = (p.*tensor).extent(1) / (tensor == &Problem::w ? 1 : p.groups);
     if (channels == 0 || channels * size_of((p.*tensor).type) % run_bytes != 0)
       return fmt::format("{} channels of {} per group do not fill runs of {} bytes", channels,

@@ -16,6 +16,7 @@ void add_policy(KernelTable& table) {
 }
 template <int element_bytes, int width>
 void add(KernelTable& table) {
+  add_policy<RepackPolicy{.element_bytes = element_bytes, .width = width, .transposed = false}>(table);
   add_policy<RepackPolicy{.element_bytes = element_bytes, .width = width, .transposed = true}>(table);
 }
 
@@ -29,7 +30,6 @@ void add_rows(KernelTable& table) {
 
 void add_repacking(KernelTable& table) {
   add<1, 1>(table), add<1, 4>(table), add<2, 1>(table), add<2, 2>(table), add<4, 1>(table);
-  add_policy<RepackPolicy{.element_bytes = 4, .width = 1, .transposed = false}>(table);
   add_rows<unsigned char>(table), add_rows<unsigned short>(table);
 }
 
