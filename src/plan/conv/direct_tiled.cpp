@@ -144,6 +144,35 @@ BlockCost block_cost(SlidingForm const& sliding, DirectTiledRecipe const& recipe
           slots * dependent + to_double(rounds) * clocks_of_round + clocks_of_block};
 }
 
+// A form of a launch, for all that cost the same: phases that differ only in where they begin.
+struct CountedForm {
+  SlidingForm const* sliding;
+  Index count = 1;
+};
+using CountedLaunches = std::vector<std::vector<CountedForm>>;
+
+bool costs_the_same(WindowAxis const& a, WindowAxis const& b) {
+  return a.outputs == b.outputs && a.taps == b.taps && a.size == b.size && a.output_step == b.output_step &&
+         a.tap_step == b.tap_step && a.image_stride == b.image_stride;
+}
+CountedLaunches counted(SlidingLaunches const& launches) {
+  CountedLaunches all;
+  for (auto const& forms : launches) {
+    std::vector<CountedForm>& different = all.emplace_back();
+    for (SlidingForm const& sliding : forms) {
+      auto const same = std::find_if(different.begin(), different.end(), [&](CountedForm const& other) {
+        return costs_the_same(other.sliding->window.rows, sliding.window.rows) &&
+               costs_the_same(other.sliding->window.columns, sliding.window.columns);
+      });
+      if (same == different.end())
+        different.push_back({&sliding});
+      else
+        ++same->count;
+    }
+  }
+  return all;
+}
+
 // Sums over the forms of a launch: its blocks, their clocks, and memory traffic; interleaved phases read the
 // image from memory once.
 struct LaunchCost {
@@ -152,11 +181,12 @@ struct LaunchCost {
   double results = 0;
 
   // If `planes` is null, adds lower bounds.
-  void add(SlidingForm const& sliding, DirectTiledRecipe const& recipe, PlaneSchedule const* planes,
+  void add(CountedForm const& form, DirectTiledRecipe const& recipe, PlaneSchedule const* planes,
            Gpu const& gpu) {
+    SlidingForm const& sliding = *form.sliding;
     SlidingArguments const& w = sliding.window;
     SlidingGrid const grid = tile_grid(sliding, recipe);
-    Index const of_form = grid.x * grid.y * grid.z;
+    Index const of_form = form.count * grid.x * grid.y * grid.z;
     BlockCost const each = block_cost(sliding, recipe, planes, gpu);
     blocks += of_form;
     sum.issue += to_double(of_form) * each.issue;
@@ -165,7 +195,8 @@ struct LaunchCost {
     image =
         std::max(image, grid.x * grid.z * recipe.images * w.inputs * std::min(w.rows.size, planes->rows) *
                             std::min(w.columns.size, planes->columns) * size_of(sliding.form.image().type));
-    results += static_cast<double>(sliding.result_bytes() * (1 + sliding.form.operands.size()));
+    results += to_double(form.count) *
+               static_cast<double>(sliding.result_bytes() * (1 + sliding.form.operands.size()));
   }
   double clocks(Index resident, Gpu const& gpu) const {
     if (blocks == 0) return 0;
@@ -180,30 +211,32 @@ struct LaunchCost {
 constexpr double launch_seconds = 3e-6;
 
 // A lower bound of the seconds that a tile takes, whatever the number of channels at a time.
-double least_seconds(SlidingLaunches const& launches, DirectTiledRecipe const& recipe, Gpu const& gpu) {
+double least_seconds(CountedLaunches const& launches, DirectTiledRecipe const& recipe, Gpu const& gpu) {
   constexpr Index most_resident = 64;
   double seconds = 0;
   for (auto const& forms : launches) {
     LaunchCost least;
-    for (SlidingForm const& sliding : forms) least.add(sliding, recipe, nullptr, gpu);
+    for (CountedForm const& form : forms) least.add(form, recipe, nullptr, gpu);
     seconds += launch_seconds + least.clocks(most_resident, gpu) / gpu.clock_hertz;
   }
   return seconds;
 }
 
 // With `exact`, uses the actual pitches of the launches instead of the smallest ones.
-Cost cost_of(SlidingLaunches const& launches, DirectTiledRecipe const& recipe, Gpu const& gpu, bool exact) {
+Cost cost_of(CountedLaunches const& launches, DirectTiledRecipe const& recipe, Gpu const& gpu, bool exact) {
   constexpr double share_of_memory = 0.75;
   Cost cost;
   DirectTile const& tile = recipe.tile;
-  Index const value_bytes = size_of(launches.front().front().form.sum), threads = tile_threads(recipe);
+  Index const value_bytes = size_of(launches.front().front().sliding->form.sum),
+              threads = tile_threads(recipe);
   std::vector<LaunchCost> of_launch(launches.size());
   for (std::size_t i = 0; i < launches.size(); ++i)
-    for (SlidingForm const& sliding : launches[i]) {
+    for (CountedForm const& form : launches[i]) {
+      SlidingForm const& sliding = *form.sliding;
       PlaneSchedule const smallest = smallest_planes(sliding, recipe);
       Index const values = shared_values(sliding, recipe, exact ? planes_of(sliding, recipe) : smallest);
       cost.shared_bytes = std::max(cost.shared_bytes, values * value_bytes);
-      of_launch[i].add(sliding, recipe, &smallest, gpu);
+      of_launch[i].add(form, recipe, &smallest, gpu);
     }
   Index const registers = std::min<Index>(
       128, 48 + (tile.thread_rows * (tile.thread_filters + 4) + tile.thread_filters) * value_bytes / 4);
@@ -235,7 +268,7 @@ bool in_direct_catalogue(KnownAxis const& rows, DataType sum) {
 
 class Search {
  public:
-  Search(SlidingLaunches const& launches, Gpu const& gpu) : launches_(launches), gpu_(gpu) {
+  Search(SlidingLaunches const& launches, Gpu const& gpu) : launches_(counted(launches)), gpu_(gpu) {
     for (auto const& forms : launches)
       for (SlidingForm const& sliding : forms) {
         rows_ = std::max<Index>(rows_, sliding.window.rows.outputs);
@@ -304,7 +337,7 @@ class Search {
     }
   }
 
-  SlidingLaunches const& launches_;
+  CountedLaunches const launches_;
   Gpu const& gpu_;
   Index rows_ = 1, columns_ = 1, outputs_, images_, inputs_, min_bytes_ = 0;
   DirectTiledRecipe best_;
