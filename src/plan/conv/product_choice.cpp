@@ -254,9 +254,12 @@ class Search {
     WindowForm const& image = form.image();
     int const size = size_of(form.a.type), run = image.access.width * size;
     bool const of_filter = problem_.direction == ConvolutionDirection::filter;
-    if (form.a.type == DataType::tf32) return !image.windowed || of_filter ? 1 : run == 16 ? 1.65 : 2.3;
+    // elements_factor() corrects single elements of tf32.
+    if (form.a.type == DataType::tf32)
+      return !image.windowed || of_filter || run < 8 ? 1 : run < 16 ? 2.3 : 1.65;
     if (size != 2) return 1;
-    if (unrolled) return 1.45;
+    constexpr Index few_channels = 8;
+    if (unrolled && !of_filter && problem_.w.extent(1) < few_channels) return 1.45;
     if (product.policy.multiply != Multiply::mma) return 1;
     if (of_filter) return 1.35;
     if (!image.windowed) return 1;

@@ -53,10 +53,12 @@ bool fills_runs(TensorDescription const& tensor) {
   return tensor.extent(1) * size_of(tensor.type) % run_bytes == 0;
 }
 
-// Whether x has so few channels that kernels read or write them in any layout, as they do those of the
+// Whether x has so few 16-bit channels that kernels read or write them in any layout, as they do those of the
 // filter; the other image is then the only copy.
 bool has_few_channels(Problem const& p) {
-  return p.groups == 1 && size_of(p.x.type) == 2 && p.x.extent(1) * size_of(p.x.type) <= run_bytes &&
+  constexpr Index most = 7;
+  DataType const factor = p.direction == ConvolutionDirection::data ? p.y.type : p.x.type;
+  return p.groups == 1 && size_of(factor) == 2 && p.x.extent(1) <= most && !fills_runs(p.x) &&
          p.x.extent(1) < p.y.extent(1);
 }
 
