@@ -139,6 +139,28 @@ TEST(OneTap, PointwiseFilterGradientsThatAreRefused) {
   EXPECT_NE(refusal_of(of(), "wgrad_pointwise").find("one tap"), std::string::npos);
 }
 
+// The fastest kernels as measured on an H200 (docs/decisions/0026): few channels of many pixels, or channels
+// in units of neither 8 nor 64, are copied once for all; tiles of 64 channels otherwise.
+TEST(OneTap, FilterGradientsByTheFastestKernel) {
+  struct Layer {
+    int images, c, side, k;
+    char const* kernel;
+  };
+  for (Layer const& layer : {Layer{64, 72, 56, 24, "wgrad_pointwise"},
+                             {64, 24, 56, 144, "wgrad_pointwise"},
+                             {32, 256, 56, 17, "wgrad_pointwise"},
+                             {64, 16, 112, 96, "wgrad_pointwise"},
+                             {64, 64, 14, 384, "wgrad_taps"},
+                             {64, 960, 7, 160, "wgrad_taps"},
+                             {64, 320, 7, 1280, "gemm"}}) {
+    Geometry geometry = pointwise_layers().front();
+    geometry.n = layer.images, geometry.c = layer.c, geometry.k = layer.k;
+    geometry.h = geometry.w = layer.side;
+    auto const p = problem_of(filter, DataType::f16, DataType::f16, TensorFormat::nhwc, geometry);
+    EXPECT_EQ(make_plan(p, described_h200()).kernel, layer.kernel) << layer.c << " to " << layer.k;
+  }
+}
+
 TEST(OneTap, FilterGradientsWithStrides) {
   for (Geometry geometry : small_images()) {
     geometry.c = 3;
