@@ -1,8 +1,8 @@
 // The filter gradient of a filter of one tap on tensor cores, for images whose pixels are at equal distances:
 // dw[k, c] = sum over pixels of dy[pixel, k] * x[pixel, c], for 16-bit types. A block keeps the sums of its
-// filters and channels in registers while it reads their pixels once, in contiguous pieces. The
-// order of the pixels in the depth is free, and that of shared memory avoids bank conflicts for any number of
-// channels. A second kernel (wgrad_pointwise_sum.h) adds the blocks' sums in a fixed order.
+// filters and channels in registers while it reads their pixels once, in contiguous pieces. The depth takes
+// pixels in any order, and their order in shared memory avoids bank conflicts for any number of channels. A
+// second kernel (wgrad_pointwise_sum.h) adds the blocks' sums in a fixed order.
 #pragma once
 #include "cosmati/arch/matrix.h"
 #include "cosmati/arch/memory.h"
