@@ -141,6 +141,11 @@ sanitize() {
   for kernel in warp_specialized multistage double_buffered; do
     jobs+=("--group 2x128x40x72,1x8x8,300x256x200,64x64x0 --type bf16 --layout tn --kernel $kernel")
   done
+  for words in "--type f64 --layout nt --size 300x200x520" "--type f64 --layout nn --size 130x132x130x3 --policy small" \
+    "--type f64 --layout tn --size 300x264x1024 --policy partition=stream_k" "--type f64 --layout tt --size 512x264x264 --policy cluster_m=2" \
+    "--type e4m3 --layout tn --size 272x144x1040 --compute fast_accumulation"; do
+    jobs+=("$words --kernel warp_specialized")
+  done
   jobs+=("--type tf32 --layout nt --size 132x72x300 --kernel warp_specialized --policy operands=threads,tall")
   jobs+=("--type f32 --compute tf32x3 --layout nt --size 65x70x130 --kernel tf32_products")
   jobs+=("--by-pointers --size 129x136x72x5 --type bf16 --layout tn --kernel warp_specialized")

@@ -106,8 +106,7 @@ PeerProblem group_for(BenchRequest const& request, Task& task) {
 }
 
 // The problem as each peer receives it: a product, a group or a convolution.
-std::vector<PeerProblem> peer_problems(BenchRequest const& request, Task& task, Device const& device,
-                                       PlanOptions const& options) {
+std::vector<PeerProblem> peer_problems(BenchRequest const& request, Task& task, Device const& device) {
   std::vector<PeerProblem> problems;
   if (request.peers.empty()) return problems;
   Notes const& notes = task.notes;
@@ -154,9 +153,7 @@ std::vector<PeerProblem> peer_problems(BenchRequest const& request, Task& task, 
       problems.back().place_b.alignment = alignment_of_matrices(b);
       problems.back().place_d.alignment = alignment_of_matrices(d);
     }
-    // A peer may accumulate as coarsely as our kernel does, but no more so.
-    if (a.type == DataType::e4m3 || a.type == DataType::e5m2)
-      problems.back().fast_sums = task.plan(device, options).kernel == name_of(MainLoop::warp_specialized);
+    problems.back().fast_sums = notes.compute == ComputeMode::fast_accumulation;
   }
   return problems;
 }
@@ -212,7 +209,7 @@ class Session {
       auto const verified = task.clone();
       verdict = verify_task(*verified, device, options, {false, rules.misalignment}, random);
     }
-    auto const peers = peer_problems(request, task, device, options);
+    auto const peers = peer_problems(request, task, device);
     InterleavedResult const result =
         on_gpu ? run_interleaved_on_gpu(task, device, options, rules, peers, seed, gpu_peaks_of(device))
                : run_interleaved(task, device, options, rules, peers, seed);

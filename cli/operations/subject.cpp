@@ -3,6 +3,7 @@
 
 #include "cli/output/text.h"
 #include "cosmati/ops/gemm.h"
+#include "src/ops/number_types.h"
 
 namespace cosmati::cli {
 
@@ -130,6 +131,11 @@ ComputeMode named_mode(std::string const& name) {
 
 ComputeMode compute_mode_of(TypeChoice const& types, DataType a, DataType b) {
   ComputeMode const mode = named_mode(types.compute);
+  if (mode == ComputeMode::fast_accumulation) {
+    if (is_float8(a) && is_float8(b)) return mode;
+    throw Error(ErrorCode::bad_request, "--compute fast_accumulation applies to 8-bit floats; a and b are " +
+                                            std::string(name_of(a)) + " and " + name_of(b));
+  }
   if (mode == ComputeMode::exact || (a == DataType::f32 && b == DataType::f32)) return mode;
   throw Error(ErrorCode::bad_request, "--compute " + types.compute + " splits factors of f32; a and b are " +
                                           name_of(a) + " and " + name_of(b));
@@ -156,11 +162,13 @@ void check_accumulator(TypeChoice const& types, DataType a, DataType b, bool hal
   bool const cut = a == DataType::tf32 || b == DataType::tf32;
   DataType const asked = parse_data_type(types.compute);
   if (asked == DataType::tf32 ? cut : asked == actual || (asked == a && asked == b)) return;
-  throw Error(ErrorCode::bad_request, "--compute " + types.compute + ": factors of " + name_of(a) + " and " +
-                                          name_of(b) + " are multiplied exactly and summed in " +
-                                          name_of(actual) + "; valid values: " + name_of(actual) +
-                                          ", and tf32 for f32 data" +
-                                          (halves ? ", as are bf16x3, bf16x6, bf16x9 and tf32x3" : ""));
+  throw Error(ErrorCode::bad_request,
+              "--compute " + types.compute + ": factors of " + name_of(a) + " and " + name_of(b) +
+                  " are multiplied exactly and summed in " + name_of(actual) +
+                  "; valid values: " + name_of(actual) + ", and tf32 for f32 data" +
+                  (halves ? ", as are bf16x3, bf16x6, bf16x9 and tf32x3; fast_accumulation for "
+                            "8-bit floats"
+                          : ""));
 }
 
 Layout reordered(Layout const& layout, std::vector<int> const& order) {

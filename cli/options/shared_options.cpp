@@ -178,7 +178,8 @@ SharedOption const type_options[] = {
        options.text(
            "--compute", common.types.compute, "TYPE",
            "tf32: round f32 factors to TF32 before multiplying; for gemm, bf16x3, bf16x6, bf16x9 or tf32x3: "
-           "permit 3, 6 or 9 products of bf16 pieces, or 3 of tf32 pieces, instead of one of f32");
+           "permit 3, 6 or 9 products of bf16 pieces, or 3 of tf32 pieces, instead of one of f32; "
+           "fast_accumulation: permit sums of 8-bit floats with about 14 bits");
      }},
     {"--compute", "train lenet5|train dcgan", nullptr, "",
      [](Options& options, Common& common) {

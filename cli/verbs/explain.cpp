@@ -132,7 +132,7 @@ void print_choice(ExplainRequest const& request, Task& task, Device const& devic
   if (task.notes.compute != ComputeMode::exact && device.backend != Backend::cuda &&
       device.backend != Backend::emulator)
     print_line(std::string(name_of(task.notes.compute)) + " has no effect: backend " +
-               name_of(device.backend) + " multiplies f32 exactly");
+               name_of(device.backend) + " computes exactly");
 }
 
 // The shortest time of make_plan in a few calls.

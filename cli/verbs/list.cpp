@@ -98,6 +98,7 @@ Listing list_policies() {
   };
   // Policies for tensor cores are listed for 16-bit operands; for other widths block_k scales accordingly.
   add(MainLoop::warp_specialized, Multiply::wgmma, DataType::f32, 2);
+  add(MainLoop::warp_specialized, Multiply::mma, DataType::f64, 8);
   add(MainLoop::multistage, Multiply::mma, DataType::f32, 2);
   add(MainLoop::multistage, Multiply::mma, DataType::f64, 8);
   for (MainLoop const loop : {MainLoop::multistage, MainLoop::double_buffered}) {

@@ -242,7 +242,11 @@ double relative_bound(Task& task, Backend backend, HardData hard) {
   // The largest error of the products of pieces, by which a GPU may compute products of f32.
   double const of_products = on_gpu(backend) ? largest_product_error(task.notes.compute) : 0;
   double const of_one_sum = hard != HardData::none ? 0x1p-9 : 0x1p-11 / std::sqrt(std::max(1.0, terms / 128));
-  double const lost = eight_bits ? of_one_sum : 0;
+  // Without promotion, each term loses up to 2^-13 of the sum so far, with the sign of the term. Terms of
+  // random signs add up to about sqrt(terms) of them, so the losses do, too.
+  bool const fast = task.notes.compute == ComputeMode::fast_accumulation;
+  double const of_sum = hard != HardData::none ? terms * 0x1p-14 : std::sqrt(terms) * 0x1p-14;
+  double const lost = !eight_bits ? 0 : fast ? std::max(of_one_sum, 0x1p-8) + of_sum : of_one_sum;
   // Tensor cores truncate every sum of 8 products of tf32 pieces, by half a unit on average.
   double const truncated = of_products > 0 && task.notes.compute == ComputeMode::tf32x3 ? terms / 16 : 0;
   return (std::max(std::min(terms + 4, 6 * std::sqrt(terms) + 4), truncated) + functions) *
@@ -253,7 +257,7 @@ double relative_bound(Task& task, Backend backend, HardData hard) {
 // The largest number of the accumulator type of a task.
 double overflow_of(Task& task) {
   // Products of pieces rounded up add to more than the product.
-  if (task.notes.compute != ComputeMode::exact) return std::numeric_limits<float>::max() * (1 - 0x1p-6);
+  if (splits_factors(task.notes.compute)) return std::numeric_limits<float>::max() * (1 - 0x1p-6);
   if (task.notes.sum == DataType::f16) return 65504;
   for (Slot const& slot : task.slots())
     if (slot.role == Role::input && slot.description.type == DataType::f64)
@@ -266,7 +270,7 @@ double overflow_of(Task& task) {
 double flushed_by(Task& task, double largest_input) {
   bool const flushes =
       task.notes.linear &&
-      (task.notes.compute != ComputeMode::exact || std::ranges::any_of(task.slots(), [](Slot const& slot) {
+      (splits_factors(task.notes.compute) || std::ranges::any_of(task.slots(), [](Slot const& slot) {
          return slot.role == Role::input && slot.description.type == DataType::bf16;
        }));
   return flushes ? 0x1p-126 * task.notes.slope * (1 + static_cast<double>(task.notes.terms) * largest_input)

@@ -26,7 +26,8 @@ def gemm(a, b, c=None, *, alpha=1.0, beta=0.0, epilogue=None, out=None, accumula
             input is float64, in int32 for integers.
         compute: "tf32" allows products of float32 to be rounded to TF32, on GPUs; "bf16x3", "bf16x6" and "bf16x9" allow
             each to be computed by three, six or nine products of bfloat16 on tensor cores, "tf32x3" by three of
-            TF32; None or "f32" allows none of these.
+            TF32; "fast_accumulation" allows a GPU to sum products of 8-bit floats with about 14 bits; None or "f32" allows
+            none of these.
 
     Returns:
         `out`, or a new array: of the type of a, but int32 for 8-bit integers and float32 for 8-bit floats.

@@ -81,10 +81,13 @@ Object describe_product(Call& call, PyObject* const* given) {
       problem.bf16_products = text_of(given[8])[5] - '0';
     } else if (std::strcmp(text_of(given[8]), "tf32x3") == 0) {
       problem.tf32_products = 3;
+    } else if (std::strcmp(text_of(given[8]), "fast_accumulation") == 0) {
+      problem.fast_accumulation = 1;
     } else if (std::strcmp(text_of(given[8]), "f32") != 0) {
-      raise(PyExc_ValueError,
-            "gemm: compute = '" + std::string(text_of(given[8])) +
-                "'; valid values: None, 'f32', 'tf32', 'bf16x3', 'bf16x6', 'bf16x9', 'tf32x3'");
+      raise(
+          PyExc_ValueError,
+          "gemm: compute = '" + std::string(text_of(given[8])) +
+              "'; valid values: None, 'f32', 'tf32', 'bf16x3', 'bf16x6', 'bf16x9', 'tf32x3', 'fast_accumulation'");
     }
   }
   if (given[7] != Py_None) {  // accumulator

@@ -31,12 +31,19 @@ TensorDescription batched(TensorDescription const& matrix, Index batch) {
 ComputeMode compute_of(char const* operation, cosmati_gemm const& gemm) {
   if (gemm.bf16_products != 0 && gemm.tf32_products != 0)
     c_api::refuse(std::string(operation) + ": only one of bf16_products and tf32_products can be set");
+  if (gemm.fast_accumulation != 0) {
+    if (gemm.bf16_products != 0 || gemm.tf32_products != 0)
+      c_api::refuse(std::string(operation) +
+                    ": fast_accumulation applies to 8-bit floats, which are not split");
+    return ComputeMode::fast_accumulation;
+  }
   bool const in_tf32 = gemm.tf32_products != 0;
   int32_t const products = in_tf32 ? gemm.tf32_products : gemm.bf16_products;
   if (products == 0) return ComputeMode::exact;
   for (int i = 1; i < compute_mode_count; ++i)
-    if (auto const mode = static_cast<ComputeMode>(i);
-        products_of(mode) == products && (piece_type(mode) == DataType::tf32) == in_tf32)
+    if (auto const mode = static_cast<ComputeMode>(i); splits_factors(mode) &&
+                                                       products_of(mode) == products &&
+                                                       (piece_type(mode) == DataType::tf32) == in_tf32)
       return mode;
   c_api::refuse(std::string(operation) + (in_tf32 ? ": tf32_products is " : ": bf16_products is ") +
                 std::to_string(products) + "; valid values: " + (in_tf32 ? "0, 3" : "0, 3, 6, 9"));

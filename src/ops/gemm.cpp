@@ -5,6 +5,7 @@
 
 #include "cosmati/epilogue/parse.h"
 #include "src/ops/check.h"
+#include "src/ops/number_types.h"
 
 namespace cosmati {
 namespace {
@@ -39,8 +40,11 @@ void validate(GemmProblem const& problem) {
                                     name_of(problem.a.type), name_of(problem.b.type), name_of(usual),
                                     halves ? " or f16" : "", name_of(*problem.accumulator)));
   }
-  if (problem.compute != ComputeMode::exact &&
-      (problem.a.type != DataType::f32 || problem.b.type != DataType::f32))
+  if (problem.compute == ComputeMode::fast_accumulation &&
+      (!is_float8(problem.a.type) || !is_float8(problem.b.type)))
+    refuse(gemm_name, fmt::format("fast_accumulation applies to 8-bit floats; a and b are {} and {}",
+                                  name_of(problem.a.type), name_of(problem.b.type)));
+  if (splits_factors(problem.compute) && (problem.a.type != DataType::f32 || problem.b.type != DataType::f32))
     refuse(gemm_name, fmt::format("{} splits factors of f32; a and b are {} and {}", name_of(problem.compute),
                                   name_of(problem.a.type), name_of(problem.b.type)));
   check_epilogue(gemm_name, problem.epilogue, epilogue::gemm_indices, d, problem.c.present());

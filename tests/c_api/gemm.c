@@ -157,7 +157,11 @@ static void test_bf16_products(cosmati_handle_t handle) {
   gemm.d = cosmati_matrix(COSMATI_F32, M, N, N, 1);
   gemm.bf16_products = 4;
   REFUSED(cosmati_gemm_problem(&gemm, &problem), COSMATI_BAD_REQUEST, "bf16_products is 4|0, 3, 6, 9");
-  gemm.bf16_products = 0, gemm.tf32_products = 6;
+  gemm.bf16_products = 0, gemm.fast_accumulation = 1;
+  REFUSED(cosmati_gemm_problem(&gemm, &problem), COSMATI_BAD_REQUEST, "fast_accumulation|8-bit floats");
+  gemm.bf16_products = 3;
+  REFUSED(cosmati_gemm_problem(&gemm, &problem), COSMATI_BAD_REQUEST, "fast_accumulation|not split");
+  gemm.fast_accumulation = 0, gemm.bf16_products = 0, gemm.tf32_products = 6;
   REFUSED(cosmati_gemm_problem(&gemm, &problem), COSMATI_BAD_REQUEST, "tf32_products is 6|0, 3");
   gemm.bf16_products = 6;
   REFUSED(cosmati_gemm_problem(&gemm, &problem), COSMATI_BAD_REQUEST, "bf16_products|tf32_products|only one");

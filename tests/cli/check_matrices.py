@@ -110,6 +110,8 @@ def types():
     got = program.run("gemm", "--a", program.save("a", e_a), "--b", program.save("b", e_b), "--type", "e4m3", "--d-type", "f32")
     A, B = from_e4m3(e_a), from_e4m3(e_b)
     program.close("e4m3 to f32", got, A @ B, np.abs(A) @ np.abs(B))
+    got = program.run("gemm", "--a", program.file("a.npy"), "--b", program.file("b.npy"), "--type", "e4m3", "--d-type", "f32", "--compute", "fast_accumulation")
+    program.close("fast accumulation", got, A @ B, np.abs(A) @ np.abs(B), relative=2**-8)
     f_a, f_b = a.astype(np.float32), b.astype(np.float32)
     got = program.run("gemm", "--a", program.save("a", f_a), "--b", program.save("b", f_b), "--compute", "tf32")
     cut = lambda v: ((v.view(np.uint32).astype(np.uint64) + 0xFFF + ((v.view(np.uint32) >> 13) & 1)) & 0xFFFFE000).astype(np.uint32).view(np.float32)

@@ -26,7 +26,7 @@ class Tensor(Structure):
 class Gemm(Structure):
     _fields_ = [("size", c_size_t), ("a", Tensor), ("b", Tensor), ("c", Tensor), ("d", Tensor), ("epilogue", c_char_p),
                 ("epilogue_tensors", c_void_p), ("epilogue_tensor_count", c_size_t), ("accumulate_in_f16", c_int32),
-                ("by_pointers", c_int32), ("bf16_products", c_int32), ("tf32_products", c_int32)]
+                ("by_pointers", c_int32), ("bf16_products", c_int32), ("tf32_products", c_int32), ("fast_accumulation", c_int32)]
 
 
 class Argument(Structure):

@@ -24,6 +24,7 @@ FEATURES = {
     "`mma.sync` of f16, bf16, tf32, integers, f64": [(name, "multistage", "multiply=mma") for name in ("f16", "bf16", "tf32", "s8", "f64")],
     "`mma.sync` of fp8": [(name, "multistage", "multiply=mma") for name in ("e4m3", "e5m2")],
     "`warp_specialized`: TMA and wgmma": [("f16", "warp_specialized", ""), ("tf32", "warp_specialized", ""), ("e4m3", "warp_specialized", "")],
+    "`warp_specialized` of f64: TMA and `mma.sync`": [("f64", "warp_specialized", "multiply=mma")],
 }
 # Decided by the architecture when a kernel is compiled: the planner does not query them.
 OF_THE_COMPILER = {"`mma.sync` of f64, large shapes", "clusters"}

@@ -2,6 +2,7 @@
 // rejections.
 #include <gtest/gtest.h>
 
+#include "src/plan/gemm/program/program.h"
 #include "tests/plan/gemm_problem.h"
 
 namespace cosmati {
@@ -30,7 +31,7 @@ std::string refusal_of(GemmProblem const& problem, Device const& device = emulat
 Tensor filled(TensorDescription const& description, Index seed) {
   Tensor tensor(description);
   for (Index i = 0; i < tensor.layout().span(); ++i)
-    store(description.type, tensor.data(), i, static_cast<double>((i * 7 + seed) % 4));
+    store(description.type, tensor.data(), i, static_cast<double>(((i + seed) * 2654435761 >> 9) % 4));
   return tensor;
 }
 
@@ -71,6 +72,24 @@ TEST(EmulatedWarpSpecialized, EveryTypeAndLayout) {
       expect_right(product(types.operands, types.result, 80, 48, 64, letters));
       expect_right(product(types.operands, types.result, 71, 33, 50, letters));  // repacked first
     }
+}
+
+TEST(EmulatedWarpSpecialized, DoublesAreMultipliedByMma) {
+  for (char const* letters : {"nn", "nt", "tn", "tt"}) {
+    expect_right(product(DataType::f64, DataType::f64, 128, 64, 96, letters));
+    expect_right(product(DataType::f64, DataType::f64, 70, 42, 50, letters));
+    expect_right(product(DataType::f64, DataType::f64, 72, 136, 300, letters), "partition=stream_k");
+    expect_right(product(DataType::f64, DataType::f64, 64, 32, 512, letters), "partition=split_k");
+  }
+  GemmProblem const odd = product(DataType::f64, DataType::f64, 71, 33, 50, "nn");
+  EXPECT_EQ(refusal_of(odd),
+            "operand a: leading dimension 71 is not a multiple of 2 elements (16 bytes); nearest: 72");
+  GemmProblem const even = product(DataType::f64, DataType::f64, 70, 42, 50, "nn");
+  for (char const* policy : {"multiply=wgmma", "epilogue=staged", "operands=threads"})
+    EXPECT_THROW((void)plan_of(even, policy), Error) << policy;
+  GemmProblem mixed = even;
+  mixed.b.type = DataType::f32;
+  EXPECT_EQ(refusal_of(mixed), "multiply mma does not support f64 and f32 with sums in f64");
 }
 
 TEST(EmulatedWarpSpecialized, ThreadsTransposeTf32) {
@@ -122,6 +141,34 @@ TEST(EmulatedWarpSpecialized, PartsAreAddedByAnotherKernel) {
     tensor->layout.stride[0] = tensor->layout.shape[1] * tensor->layout.shape[2];
   }
   expect_right(batch, parallel);
+}
+
+// Tensor cores may add all steps only if the problem permits it.
+TEST(EmulatedWarpSpecialized, SumsOfEightBitFloatsArePromotedUnlessFast) {
+  for (DataType const type : {DataType::e4m3, DataType::e5m2}) {
+    GemmProblem problem = product(type, DataType::f32, 80, 48, 400, "tn");
+    EXPECT_FALSE(plan_of(problem).recipe.policy.fast_sums);
+    problem.compute = ComputeMode::fast_accumulation;
+    EXPECT_TRUE(plan_of(problem).recipe.policy.fast_sums);
+    expect_right(problem);
+    for (auto const& [given, traits] : {std::pair{ComputeMode::exact, false}, {problem.compute, true}}) {
+      problem.compute = given;
+      auto const plan = make_plan(problem, testing::gpu_device("h200"));
+      auto const program = plan::program_of(plan);
+      EXPECT_EQ(program.kernels[program.main].traits.find(".fast_sums = true") != std::string::npos, traits)
+          << name_of(given);
+    }
+  }
+  GemmProblem halves = product(DataType::f16, DataType::f16, 64, 64, 64, "tn");
+  halves.compute = ComputeMode::fast_accumulation;
+  try {
+    (void)plan_of(halves);
+    FAIL() << "accepted";
+  } catch (Error const& error) {
+    EXPECT_NE(std::string(error.what()).find("fast_accumulation applies to 8-bit floats; a and b are f16"),
+              std::string::npos)
+        << error.what();
+  }
 }
 
 TEST(EmulatedWarpSpecialized, RefusalsGiveTheReason) {

@@ -1,6 +1,8 @@
 // The choice of a GEMM kernel, for GPUs that are not installed.
 #include <gtest/gtest.h>
 
+#include <array>
+
 #include "src/plan/gemm/model.h"
 #include "src/plan/gemm/policies.h"
 #include "tests/plan/gemm_problem.h"
@@ -150,6 +152,37 @@ TEST(GemmChoice, TensorCoresTakeWhatTheyCan) {
   }
 }
 
+// Measured on an H200, in us: 2500^3 615 with stream-K and 754 by multistage; 128x4096x4096 92 with stream-K,
+// 155 by undivided tiles of 64x64.
+TEST(MmaChoice, DoublePrecisionIsLoadedByTma) {
+  for (char const* letters : {"nn", "nt", "tn", "tt"})
+    for (auto const& [m, n, k] : {std::array<Index, 3>{2500, 2500, 2500}, {128, 4096, 4096}}) {
+      auto const plan =
+          make_plan(product(DataType::f64, DataType::f64, m, n, k, letters), gpu_device("h200"));
+      EXPECT_EQ(plan.kernel, "warp_specialized") << letters << ' ' << m;
+      EXPECT_EQ(plan.recipe.policy.partition, Partition::stream_k) << letters << ' ' << m;
+    }
+  auto const planned = [](std::string const& policy, bool invariant = false) {
+    PlanOptions options;
+    options.kernel = "warp_specialized";
+    options.policy = policy;
+    options.batch_invariant = invariant;
+    return make_plan(product(DataType::f64, DataType::f64, 2048, 2048, 2048, "nn"), gpu_device("h200"),
+                     options)
+        .recipe.policy;
+  };
+  EXPECT_EQ(planned("stages=2").block_n, 128);  // of "large"
+  EXPECT_EQ(planned("cluster_m=2").cluster_m, 2);
+  EXPECT_THROW(planned("small,cluster_m=8"), Error);  // no equal parts of a step
+  EXPECT_THROW(planned("multiply=mma", true), Error);
+  EXPECT_EQ(
+      make_plan(product(DataType::f64, DataType::f64, 2501, 2501, 2501, "nn"), gpu_device("h200")).kernel,
+      "multistage");
+  EXPECT_EQ(
+      make_plan(product(DataType::f64, DataType::f64, 2500, 2500, 2500, "nn"), gpu_device("a100")).kernel,
+      "multistage");
+}
+
 // Measured on an H200: 121.9 us by multiply-adds. Tensor cores take 0.67 of the time that used to be
 // predicted for them.
 TEST(MmaChoice, DoublePrecisionTakesTensorCoresForFewTiles) {
@@ -200,7 +233,7 @@ TEST(GemmChoice, TilesOfMmaFollowMeasurements) {
   EXPECT_EQ(refusal_of("warp_specialized", halves, "h100", "tall_deep"),
             "policy 'tall_deep' applies only to multistage with multiply mma");
   EXPECT_EQ(refusal_of("multistage", halves, "h100", "thin"),
-            "policy 'thin' applies only to products by warp_specialized");
+            "policy 'thin' applies only to products by wgmma");
 }
 
 // On GPUs without wgmma, mma.sync reads copies of bytes that are not contiguous along k.

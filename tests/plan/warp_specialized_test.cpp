@@ -103,7 +103,7 @@ TEST(WarpSpecialized, ItsPoliciesAreItsOwn) {
   EXPECT_EQ(plan.kernel, "warp_specialized");
   EXPECT_EQ(plan.recipe.policy.stages, 8);
   EXPECT_EQ(entry_of(plan.considered, "multistage").refusal,
-            "policy 'deep_pair' applies only to products by warp_specialized");
+            "policy 'deep_pair' applies only to products by wgmma");
 }
 
 TEST(WarpSpecialized, SumsInF16TakeHalfOfTheRegisters) {
@@ -323,9 +323,8 @@ TEST(WarpSpecialized, TilesAreNamedByTheirExtents) {
   Plan<GemmProblem> const plan =
       make_plan(product(DataType::bf16, DataType::bf16, 4096, 4096, 512, "tn"), gpu_device("h200"), options);
   EXPECT_EQ(plan.recipe.policy_name, "128x80");
-  EXPECT_NE(
-      entry_of(plan.considered, "multistage").refusal.find("applies only to products by warp_specialized"),
-      std::string::npos);
+  EXPECT_NE(entry_of(plan.considered, "multistage").refusal.find("applies only to products by wgmma"),
+            std::string::npos);
   EXPECT_EQ(
       plan::warpgroup_policy_violation(plan::tile_named("64x264", 2, 2)->policy, 2),
       "warp_n = 264 of a block tile of 64x264; valid values: multiples of 8 from 16 to 256, in a block tile of "

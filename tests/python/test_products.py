@@ -125,6 +125,7 @@ def test_errors():
     for mode in ("bf16x3", "bf16x6", "bf16x9", "tf32x3"):
         assert (cosmati.gemm(a, a, compute=mode) == a @ a).all()
     refused(ValueError, "bf16x6 splits factors of f32", call=lambda: cosmati.gemm(a.astype(np.float64), a, compute="bf16x6"))
+    refused(ValueError, "fast_accumulation applies to 8-bit floats", call=lambda: cosmati.gemm(a, a, compute="fast_accumulation"))
     refused(ValueError, "bf16x7", "'bf16x9'", call=lambda: cosmati.gemm(a, a, compute="bf16x7"))
     refused(ValueError, "compute", call=lambda: cosmati.gemm(a, a, compute="f16"))
     refused(ValueError, "accumulator", call=lambda: cosmati.gemm(a, a, accumulator="bf16"))

@@ -9,6 +9,7 @@
 #include "cosmati/gemm/tensor_epilogue.h"
 #include "cosmati/gemm/warpgroup_product.h"
 #include "cosmati/tile/double_fragment.h"
+#include "cosmati/tile/double_lines.h"
 #include "cosmati/tile/matrix_fragment.h"
 #include "cosmati/tile/operand_loader.h"
 #include "cosmati/tile/outer_fragment.h"
@@ -168,6 +169,37 @@ TEST(BankConflicts, FragmentsOfDoublesAreReadWithoutAny) {
         }
         EXPECT_EQ(wavefronts(lanes), 4) << named.name << ' ' << pack;
       }
+}
+
+// As for warp_specialized. A deep A is read by two loads of 8 bytes instead, all in one half of the chunks.
+template <Along along>
+void expect_lines_of_doubles() {
+  using Tile = TensorTile<f64, along, 32, 128>;
+  using Lines = DoubleLines<Tile, false>;
+  std::set<int> read;
+  for (int first = 0; first < 128; first += 16)
+    for (int octet = 0; octet < 4; ++octet)
+      for (int i : {0, 1}) {
+        std::vector<Access> lanes;
+        for (int lane = 0; lane < 32; ++lane) {
+          int const offset = Lines::deep ? Lines::offset(first, lane, octet % 2, 0) +
+                                               octet / 2 * Tile::box_bytes + 8 * i * Tile::row_bytes
+                                         : Lines::offset(first, lane, 0, i) + octet * 8 * Tile::row_bytes;
+          lanes.push_back({offset, 16});
+          EXPECT_TRUE(read.insert(offset).second) << first << ' ' << octet << ' ' << lane;
+        }
+        EXPECT_EQ(wavefronts(lanes), 4) << first << ' ' << octet << ' ' << i;
+        for (Access& lane : lanes) lane.bytes = 8;
+        if (Lines::deep) {
+          EXPECT_EQ(wavefronts(lanes), 4) << first << ' ' << octet << ' ' << i;
+        }
+      }
+  EXPECT_EQ(read.size(), sizeof(Tile) / 16);
+}
+
+TEST(BankConflicts, LinesOfDoublesHaveNone) {
+  expect_lines_of_doubles<Along::k>();
+  expect_lines_of_doubles<Along::mn>();
 }
 
 // The simultaneous reads of ldmatrix, eight rows of 16 bytes, and the writes of cp.async.

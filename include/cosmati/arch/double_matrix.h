@@ -26,6 +26,19 @@ COSMATI_DEVICE void multiply_matrices(double (&d)[4], double const (&a)[2], doub
 #endif
 }
 
+// d += a * b for eight depths, of which a thread holds t and t + 4: a[depth][row], b[depth].
+COSMATI_DEVICE void multiply_matrices(double (&d)[4], double const (&a)[2][2], double const (&b)[2]) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+  asm("mma.sync.aligned.m16n8k8.row.col.f64.f64.f64.f64 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
+      "{%0, %1, %2, %3};"
+      : "+d"(d[0]), "+d"(d[1]), "+d"(d[2]), "+d"(d[3])
+      : "d"(a[0][0]), "d"(a[0][1]), "d"(a[1][0]), "d"(a[1][1]), "d"(b[0]), "d"(b[1]));
+#else
+  COSMATI_UNROLL
+  for (int depth = 0; depth < 2; ++depth) multiply_matrices(d, a[depth], b[depth]);
+#endif
+}
+
 #else
 
 namespace emulated {
@@ -55,6 +68,10 @@ inline void multiply_doubles_of_warp(void* const* lanes, void*) {
 COSMATI_DEVICE void multiply_matrices(double (&d)[4], double const (&a)[2], double b) {
   emulated::DoubleLane lane{d, a, b};
   emulator::warp_collective("mma.sync", ~0u, &lane, &emulated::multiply_doubles_of_warp);
+}
+
+COSMATI_DEVICE void multiply_matrices(double (&d)[4], double const (&a)[2][2], double const (&b)[2]) {
+  for (int depth = 0; depth < 2; ++depth) multiply_matrices(d, a[depth], b[depth]);
 }
 
 #endif

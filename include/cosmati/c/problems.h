@@ -55,7 +55,9 @@ typedef struct cosmati_gemm {
   /* 3, 6 or 9: products of f32 a and b may be computed by that many products of bf16 on tensor cores, with
    * sums in f32 and the error that the plan states (cosmati_plan_expected_error); 0: exact products. */
   int32_t bf16_products;
-  int32_t tf32_products; /* 3: the same with products of tf32 on GPUs with mma.sync; 0: exact products */
+  int32_t tf32_products;     /* 3: the same with products of tf32 on GPUs with mma.sync; 0: exact products */
+  int32_t fast_accumulation; /* not 0: for 8-bit floats only: sums may keep about 14 bits, as Hopper's tensor
+                                cores do */
 } cosmati_gemm;
 static inline cosmati_gemm cosmati_default_gemm(void) {
   cosmati_gemm gemm;

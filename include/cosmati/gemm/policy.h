@@ -41,7 +41,8 @@ struct GemmPolicy {
   MainLoop main_loop = MainLoop::double_buffered;
   Multiply multiply = Multiply::fma;
   Raster raster = Raster::along_m;
-  bool promotes = false;  // tensor cores, which truncate, sum one step at a time; the steps are added in f32
+  bool promotes = false;   // tensor cores, which truncate, sum one step at a time; the steps are added in f32
+  bool fast_sums = false;  // 8-bit floats are summed by tensor cores alone, and not promoted
   int raster_width = 8;
   int cluster_m = 1, cluster_n = 1;  // blocks of a cluster, which load shared tiles once
   int cluster_k =

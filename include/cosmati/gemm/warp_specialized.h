@@ -212,7 +212,7 @@ struct WarpSpecializedRoles {
       constexpr auto partition_m = Result::partition_m;
       ThreadPlace const place = Result::place(arch::thread());
       int const m = partition_m.position(place.warp_m, 0, 0), n = place.warp_n * part.warp_n;
-      auto const row = [](int i) { return i / 16 * 64 + i % 16; };
+      auto const row = [](int i) { return Result::row_of_warp(i); };
       return Traits::Epilogue::template prefetch<part.warp_m, part.warp_n>(
           params.epilogue, at.batch, at.first_m + m, at.first_n + n, arch::thread() % 32, row, at.rows - m,
           at.columns - n);

@@ -115,7 +115,7 @@ struct WarpgroupProduct {
   static constexpr int blocks = policy.warp_m / 16, group_m = 64 * blocks,
                        groups_m = policy.block_m / group_m;
   // The sums of one step are kept in addition to the total: registers for 64 rows by at most 128 columns.
-  static constexpr bool promotes = policy.promotes || cosmati::promotes<ElementA>;
+  static constexpr bool promotes = policy.promotes || (cosmati::promotes<ElementA> && !policy.fast_sums);
   static constexpr int columns = !promotes || policy.warp_n <= 128 ? policy.warp_n : policy.warp_n / 2;
   // wgmma reads 32-bit elements only if they are K-major; M-major A is read by the warps.
   static constexpr bool a_in_registers = sizeof(ElementA) == 4 && SourceA::along == Along::mn;
@@ -126,6 +126,8 @@ struct WarpgroupProduct {
   static constexpr int warps = policy.warps_m() * policy.warps_n();  // warps that share a tile
   static constexpr WarpgroupRows partition_m{blocks};
   static constexpr LinePartition partition_n{policy.warp_n, 4, policy.thread_n, 2};
+  // Row i of a warp: 16 of every 64.
+  COSMATI_CONSTEXPR static int row_of_warp(int i) { return i / 16 * 64 + i % 16; }
   COSMATI_DEVICE static ThreadPlace place(int thread) {
     return matrix_place(thread % (32 * warps), policy.warps_m());
   }

@@ -1,4 +1,4 @@
-// How products of f32 factors are computed.
+// How matrix products may be computed to be faster.
 #pragma once
 #include "cosmati/core/cxx20.h"
 #include "cosmati/core/number.h"
@@ -8,9 +8,11 @@ namespace cosmati {
 // exact: factors are multiplied as they are. bf16x3, bf16x6, bf16x9: a plan may split f32 factors into up to
 // three bf16 numbers, multiply the three, six or nine largest pairs on tensor cores, and add the products in
 // f32 (docs/decisions/0041-bf16-products.md); tf32x3: into two tf32 numbers, of which three pairs are
-// multiplied. This is a permission, not a requirement: kernels that multiply f32 exactly remain candidates.
-enum class ComputeMode : unsigned char { exact, bf16x3, bf16x6, bf16x9, tf32x3 };
-inline constexpr int compute_mode_count = 5;
+// multiplied. fast_accumulation: products of 8-bit floats are summed as Hopper's tensor cores do, which keep
+// about 14 bits; otherwise they sum 128 products at a time, and these sums are added in f32. Each is a
+// permission, not a requirement: kernels that compute exactly remain candidates.
+enum class ComputeMode : unsigned char { exact, bf16x3, bf16x6, bf16x9, tf32x3, fast_accumulation };
+inline constexpr int compute_mode_count = 6;
 
 constexpr char const* name_of(ComputeMode mode) {
   switch (mode) {
@@ -18,20 +20,25 @@ constexpr char const* name_of(ComputeMode mode) {
     case ComputeMode::bf16x6: return "bf16x6";
     case ComputeMode::bf16x9: return "bf16x9";
     case ComputeMode::tf32x3: return "tf32x3";
+    case ComputeMode::fast_accumulation: return "fast_accumulation";
     case ComputeMode::exact: break;
   }
   return "exact";
 }
 
+constexpr bool splits_factors(ComputeMode mode) {
+  return mode != ComputeMode::exact && mode != ComputeMode::fast_accumulation;
+}
+
 // Products of pieces for each product of f32; 1 if factors are not split.
 constexpr int products_of(ComputeMode mode) {
-  constexpr int products[compute_mode_count] = {1, 3, 6, 9, 3};
+  constexpr int products[compute_mode_count] = {1, 3, 6, 9, 3, 1};
   return products[static_cast<int>(mode)];
 }
 
 // The type of the pieces of a factor; f32 if factors are not split.
 constexpr DataType piece_type(ComputeMode mode) {
-  return mode == ComputeMode::exact    ? DataType::f32
+  return !splits_factors(mode)         ? DataType::f32
          : mode == ComputeMode::tf32x3 ? DataType::tf32
                                        : DataType::bf16;
 }

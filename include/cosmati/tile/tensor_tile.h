@@ -54,8 +54,8 @@ struct TensorTile {
   static constexpr int stride_of_tiles = box.boxes * box_bytes / 16;
 };
 
-// Clears all tiles from byte `first` on, for wgmma: rows that TMA does not write, if any. Called by all
-// threads of a block.
+// Clears all tiles, of one box each, from byte `first` on, for wgmma: rows that TMA does not write, if
+// any. Called by all threads of a block.
 template <class Tile, int count>
 COSMATI_DEVICE void clear_from(Tile (&tiles)[count], int first, int threads) {
   if (first == static_cast<int>(sizeof(Tile))) return;

@@ -36,6 +36,7 @@ bool has_stream_k(GemmProblem const& problem, MainLoop main_loop, Multiply multi
   if (multiply == Multiply::wgmma) return a == DataType::bf16 && b == DataType::bf16;
   KernelTypes const types =
       kernel_types(a, b, problem.accumulator.value_or(accumulator_type(a, b)), multiply);
+  if (main_loop == MainLoop::warp_specialized) return types.a == DataType::f64;
   return main_loop == MainLoop::multistage && multiply == Multiply::fma && types.a == DataType::f32;
 }
 

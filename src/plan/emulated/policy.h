@@ -30,6 +30,13 @@ constexpr GemmPolicy emulated_policy(MainLoop main_loop, Multiply multiply, int 
     policy.thread_n = 8;
     policy.epilogue = EpilogueSchedule::staged;
   }
+  if (main_loop == MainLoop::warp_specialized && multiply == Multiply::mma) {  // f64, four warps
+    policy.block_k = 32;
+    policy.warp_m = 32;
+    policy.warp_n = 16;
+    policy.thread_m = policy.thread_n = 4;
+    policy.epilogue = EpilogueSchedule::direct;
+  }
   if (main_loop == MainLoop::tiny) {
     policy.warp_m = 32;
     policy.thread_m = 4;

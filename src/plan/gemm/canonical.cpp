@@ -103,7 +103,8 @@ CanonicalGemm canonical(GemmProblem const& problem, std::optional<bool> swapped)
     form.stores.back().width = width_along_n(form.stores.back());
   }
   form.by_pointers = problem.by_pointers;
-  form.of_pieces = problem.compute != ComputeMode::exact && problem.a.type == piece_type(problem.compute);
+  form.of_pieces = splits_factors(problem.compute) && problem.a.type == piece_type(problem.compute);
+  form.fast_sums = problem.compute == ComputeMode::fast_accumulation;
   form.identity = expression == epilogue::Expression();
   form.sum = problem.accumulator.value_or(accumulator_type(problem.a.type, problem.b.type));
   form.evaluation = evaluation_type(problem, form.sum, form.identity);

@@ -32,6 +32,7 @@ struct CanonicalGemm {
   bool identity = true;                 // the epilogue is `acc`
   bool by_pointers = false;             // a, b, c and d are arrays of pointers
   bool of_pieces = false;               // a and b hold pieces of f32 factors (plan/gemm/pieces.h)
+  bool fast_sums = false;               // sums of 8-bit floats need not be promoted
 };
 
 // `swapped` selects one of the two products that compute d; the default is the one for which rows of d are

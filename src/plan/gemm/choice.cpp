@@ -19,6 +19,7 @@
 #include "src/plan/gemm/partition.h"
 #include "src/plan/gemm/policies.h"
 #include "src/plan/gemm/program/program.h"
+#include "src/plan/gemm/recipe/finish.h"
 #include "src/plan/gemm/recipe/recipe.h"
 #include "src/plan/gemm/repack.h"
 #include "src/plan/gemm/small/gemv.h"
@@ -26,59 +27,12 @@
 #include "src/plan/gemm/sum_of_parts.h"
 #include "src/plan/gemm/tuning.h"
 #include "src/plan/gemm/warp_specialized.h"
+#include "src/plan/gemm/warp_specialized_f64.h"
 
 namespace cosmati {
 
 namespace plan {
 namespace {
-
-// `volume` is that of the undivided product.
-void finalize_recipe(GemmRecipe& recipe, KPartition const& k_partition, CanonicalGemm const& form,
-                     Device const& device, Volume const& volume) {
-  Gpu const& gpu = device.gpu;
-  GemmPolicy& p = recipe.policy;
-  bool const emulated = device.backend == Backend::emulator;
-  divide(recipe, k_partition, form,
-         emulated ? emulator::emulated_resident_blocks : resident_blocks(recipe, form, gpu));
-  p.full_tiles = form.m % (p.block_m * p.cluster_m) == 0 && form.n % (p.block_n * p.cluster_n) == 0 &&
-                 form.k % p.block_k == 0;
-  // With results stored by TMA, the kernel distinguishes complete tiles itself.
-  if (p.full_tiles && p.multiply == Multiply::wgmma && !emulated)
-    p.full_tiles = !stores_by_tma(p, kernel_form(form, p.partition));
-  // A shifted load touches up to 16 bytes beyond its vector.
-  if (p.main_loop == MainLoop::gemv &&
-      (gemv_shifts(form.a, true, form.m) || gemv_shifts(form.b, false, form.n)))
-    p.full_tiles = false;
-  std::size_t const after = padded_bytes(recipe.partial_bytes + recipe.flag_bytes);
-  recipe.repack_a.offset = after;
-  recipe.repack_b.offset = after + recipe.repack_a.bytes;
-  double const product = p.partition == Partition::split_k_parallel
-                             ? predict_seconds(recipe, kernel_form(form, p.partition), gpu)
-                             : predict_seconds(recipe, form, gpu, volume);
-  recipe.predicted_seconds = product + predict_repack(recipe, gpu) + predict_sum_of_parts(recipe, form, gpu);
-}
-
-void finalize_recipe(GemmRecipe& recipe, GroupForm const& group, Gpu const& gpu) {
-  GemmPolicy& p = recipe.policy;
-  p.full_tiles = std::all_of(group.problems.begin(), group.problems.end(), [&](CanonicalGemm const& form) {
-    return form.m % (p.block_m * p.cluster_m) == 0 && form.n % (p.block_n * p.cluster_n) == 0 &&
-           form.k % p.block_k == 0;
-  });
-  p.partition = Partition::tiles;
-  recipe.predicted_seconds = predict_seconds(recipe, group.common, gpu, volume_of(group, recipe));
-}
-
-// Prepares the recipe for results that are parts; returns the reason why its kernel cannot store them, empty
-// if it can.
-std::string store_parts(GemmRecipe& recipe, CanonicalGemm const& form, Device const& device,
-                        bool has_schedule) {
-  CanonicalGemm const parts = kernel_form(form, Partition::split_k_parallel);
-  if (!has_schedule && device.backend != Backend::emulator) {
-    recipe.policy.epilogue = EpilogueSchedule::direct;
-    if (!stores_by_tma(recipe.policy, parts)) recipe.policy.epilogue = EpilogueSchedule::staged;
-  }
-  return form_violation(recipe, parts, device.gpu);
-}
 
 // The policies of one multiply, for a problem or a group.
 struct PolicySearch {
@@ -95,6 +49,9 @@ struct PolicySearch {
   bool invariant() const { return keeps_order(options, form.sum); }
   bool takes_tiles() const { return multiply == Multiply::wgmma && !emulated(); }
   bool fits_tiles() const { return takes_tiles() && !invariant() && group == nullptr; }
+  bool is_specialized_f64() const {
+    return main_loop == MainLoop::warp_specialized && multiply == Multiply::mma;
+  }
   bool any_policy() const { return takes_any_policy(options.policy, multiply); }
   // The emulator widens operand types that its kernels do not have; a kernel then sees a single type.
   std::size_t widening_bytes() const {
@@ -175,10 +132,10 @@ std::vector<KPartition> partitions_to_try(GemmRecipe const& recipe, PolicySearch
   bool const has_stream_k =
       !emulated || emulator::has_stream_k(search.problem, search.main_loop, search.multiply);
   bool const has_sum_of_parts = !emulated || emulator::has_sum_of_parts(search.problem, search.multiply);
-  return partitions_worth_trying(recipe, search.form, search.device.gpu,
-                                 {asked, has_all && has_stream_k,
-                                  has_all && has_sum_of_parts && !search.form.by_pointers &&
-                                      search.main_loop == MainLoop::warp_specialized});
+  return partitions_worth_trying(
+      recipe, search.form, search.device.gpu,
+      {asked, has_all && has_stream_k,
+       has_all && has_sum_of_parts && !search.form.by_pointers && search.multiply == Multiply::wgmma});
 }
 
 // Tries the partitions that are worth trying for the work of a policy, which has the given volume.
@@ -212,8 +169,9 @@ void search_partitions(BestOffer<GemmProblem>& best, GemmRecipe const& undivided
       continue;
     }
     // On an H100, predicted gains of 0.4 to 2.2 % by stream-K at 4096^3, 6144^3 and 10240x4096x4096 turned
-    // out to be losses of 2 to 4 %; predicted gains of more than 10 % were real.
-    double const gain = k_partition.partition == Partition::stream_k ? 0.95 : 1.0;
+    // out to be losses of 2 to 4 %; predicted gains of more than 10 % were real. In f64, 3 % were real.
+    bool const doubtful = k_partition.partition == Partition::stream_k && !search.is_specialized_f64();
+    double const gain = doubtful ? 0.95 : 1.0;
     if (best.takes(recipe.predicted_seconds, named.share * gain))
       best.take({{}, workspace, recipe.predicted_seconds, recipe, {}});
   }
@@ -235,6 +193,7 @@ void search_policies(BestOffer<GemmProblem>& best, PolicySearch const& search) {
     recipe.policy_name = named.name;
     recipe.policy = named.policy;
     recipe.policy.promotes = search.form.of_pieces && search.multiply == Multiply::wgmma;
+    recipe.policy.fast_sums = search.form.fast_sums && search.multiply == Multiply::wgmma;
     if (search.multiply == Multiply::wgmma && !search.emulated() && search.group == nullptr &&
         !search.options.policy.block_k)
       shorten_steps(recipe.policy, search.form);
@@ -381,6 +340,17 @@ Offer<GemmProblem> offer_of(MainLoop main_loop, GemmProblem const& problem, Devi
     search(Multiply::wgmma);
     return result_of(std::move(best));
   }
+  if (main_loop == MainLoop::warp_specialized && form.sum == DataType::f64) {
+    std::string why = specialized_f64_violation(form, device.gpu);
+    if (why.empty() && options.policy.operands) why = "operands= does not apply to f64";
+    if (why.empty() && asked && asked != Multiply::mma)
+      why = fmt::format("multiply {} was requested; warp_specialized in f64 has mma", name_of(*asked));
+    if (why.empty() && keeps_order(options, form.sum))
+      why = "batch_invariant: multistage multiplies f64 in another order";
+    if (!why.empty()) return refused(std::move(why));
+    search(Multiply::mma);
+    return result_of(std::move(best));
+  }
   if (main_loop == MainLoop::warp_specialized) return best_path(problem, device, options);
   if (options.policy.operands)
     return refused("--policy " + options.policy.text + ": operands= applies only to warp_specialized");
@@ -426,7 +396,7 @@ Offer<GemmProblem> with_tuning(Offer<GemmProblem> offer, MainLoop main_loop, Gem
   TuningLine const* const line = find_line(options, problem, device);
   if (line == nullptr || line->kernel != name_of(main_loop)) return offer;
   std::vector<OperandPath> paths(1);
-  if (main_loop == MainLoop::warp_specialized)
+  if (main_loop == MainLoop::warp_specialized && canonical(problem).sum != DataType::f64)
     paths = operand_paths(problem);
   else
     paths.front().form = form_for(main_loop, problem);

@@ -85,6 +85,8 @@ GroupForm group_form(GroupedGemmProblem const& problem) {
       problems.begin(), problems.end(),
       [](CanonicalGemm const& x, CanonicalGemm const& y) { return work_of(x) < work_of(y); });
   common = largest;
+  common.fast_sums =
+      std::all_of(problems.begin(), problems.end(), [](CanonicalGemm const& form) { return form.fast_sums; });
   common.batch = 1;
   common.a = common_operand(problems, largest, &CanonicalGemm::a, &CanonicalGemm::m);
   common.b = common_operand(problems, largest, &CanonicalGemm::b, &CanonicalGemm::n);

@@ -102,8 +102,9 @@ Losses losses_of(GemmRecipe const& recipe, CanonicalGemm const& problem, Gpu con
       .wait = 32, .reads = 0.5, .warps = 8, .launch_seconds = 3e-6, .narrow_copy = 0, .caution = 1};
   if (recipe.sum == DataType::f64) {  // docs/decisions/0040
     Losses losses = before;
-    losses.wait = 12;
-    losses.reads = 0.25;
+    bool const specialized = recipe.policy.main_loop == MainLoop::warp_specialized;
+    losses.wait = specialized ? 8 : 12;
+    losses.reads = specialized ? 0 : 0.25;
     if (recipe.policy.main_loop == MainLoop::double_buffered) losses.caution = 1.15;
     return losses;
   }
@@ -238,8 +239,7 @@ double predict_seconds(GemmRecipe const& recipe, CanonicalGemm const& problem, G
 double predict_seconds(GemmRecipe const& recipe, CanonicalGemm const& problem, Gpu const& gpu,
                        Volume const& volume) {
   GemmPolicy const& p = recipe.policy;
-  if (p.main_loop == MainLoop::warp_specialized)
-    return predict_warp_specialized(recipe, problem, gpu, volume);
+  if (p.multiply == Multiply::wgmma) return predict_warp_specialized(recipe, problem, gpu, volume);
   if (p.main_loop == MainLoop::gemv || p.main_loop == MainLoop::tiny) {
     int const together = std::max(1, footprint(recipe, problem, gpu).blocks_resident);
     return p.main_loop == MainLoop::gemv ? predict_gemv(recipe, problem, gpu, together)
@@ -276,7 +276,7 @@ double predict_seconds(GemmRecipe const& recipe, CanonicalGemm const& problem, G
     clocks_of_block += steps * p.block_k * copies * losses.narrow_copy;
   }
   auto const seconds_of_wave = [&](double together) {
-    double const occupied = std::min(1.0, together * p.threads() / 32 / losses.warps);
+    double const occupied = std::min(1.0, together * p.team() * p.matrices / 32 / losses.warps);
     double const clocks = together * clocks_of_block / occupied, latency = steps * losses.step_latency;
     return (std::max(clocks, latency) + losses.latency_not_hidden * std::min(clocks, latency)) /
            gpu.clock_hertz;
@@ -314,9 +314,9 @@ double least_seconds_of_parts(GemmRecipe const& recipe, CanonicalGemm const& pro
                               Volume const& volume, int splits) {
   GemmPolicy const& p = recipe.policy;
   double const repack = predict_repack(recipe, gpu);
-  if (p.main_loop == MainLoop::warp_specialized)
+  if (p.multiply == Multiply::wgmma)
     return repack + least_seconds_by_wgmma(recipe, problem, gpu, volume, splits);
-  if (p.main_loop != MainLoop::multistage && p.main_loop != MainLoop::double_buffered) return 0;
+  if (p.main_loop == MainLoop::gemv || p.main_loop == MainLoop::tiny) return 0;
   Losses const losses = losses_of(recipe, problem, gpu, volume);
   double const once = volume.operand_bytes + volume.result_bytes,
                sums = volume.tiles * splits * p.block_m * p.block_n;

@@ -90,9 +90,10 @@ std::vector<KPartition> partitions_worth_trying(GemmRecipe const& recipe, Canoni
 
 std::string no_partition(std::optional<Partition> asked) {
   char const* const reason =
-      asked == Partition::stream_k ? "the emulator supports it for bf16 by wgmma and f32 by cp.async"
+      asked == Partition::stream_k
+          ? "the emulator supports it for bf16 by wgmma, f64 by TMA and f32 by cp.async"
       : asked == Partition::split_k_parallel
-          ? "it requires warp_specialized, with at least 2 steps of k, no arrays of pointers, and in the "
+          ? "it requires multiply wgmma, with at least 2 steps of k, no arrays of pointers, and in the "
             "emulator bf16"
           : "there are fewer than 2 steps of k, or more than 65535 matrices";
   return fmt::format("partition={}: {}", asked ? name_of(*asked) : "", reason);
@@ -135,8 +136,8 @@ std::string partition_violation(GemmRecipe const& recipe, KPartition const& k_pa
     return fmt::format("partition = {}; in tiny, a warp adds all of k", name_of(k_partition.partition));
   if (main_loop == MainLoop::gemv && k_partition.partition == Partition::stream_k)
     return "partition = stream_k; gemv has tiles and split_k";
-  if (parallel && (recipe.policy.main_loop != MainLoop::warp_specialized || form.by_pointers))
-    return "partition = split_k_parallel requires the warp_specialized main loop, and no arrays of pointers";
+  if (parallel && (recipe.policy.multiply != Multiply::wgmma || form.by_pointers))
+    return "partition = split_k_parallel requires multiply wgmma, and no arrays of pointers";
   if ((k_partition.partition == Partition::split_k || parallel) &&
       (k_partition.splits > std::max(Index{1}, steps) || form.batch > 65535))
     return fmt::format(

@@ -140,7 +140,7 @@ Candidate<GemmProblem> tf32_products_candidate() {
 }
 
 bool multiplies_pieces(GemmProblem const& problem, GemmRecipe const& recipe) {
-  return problem.compute != ComputeMode::exact && problem.a.type == DataType::f32 &&
+  return splits_factors(problem.compute) && problem.a.type == DataType::f32 &&
          (recipe.policy.multiply == Multiply::wgmma || recipe.policy.multiply == Multiply::mma);
 }
 

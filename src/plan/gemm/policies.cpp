@@ -15,6 +15,7 @@
 #include "src/plan/gemm/small/gemv.h"
 #include "src/plan/gemm/small/tiny.h"
 #include "src/plan/gemm/warp_specialized.h"
+#include "src/plan/gemm/warp_specialized_f64.h"
 
 namespace cosmati::plan {
 namespace {
@@ -150,7 +151,8 @@ bool wmma_takes(DataType a, DataType b, DataType sum) {
 
 std::vector<NamedPolicy> named_policies(MainLoop main_loop, Multiply multiply, DataType sum,
                                         int element_bytes) {
-  if (main_loop == MainLoop::warp_specialized) return warpgroup_policies(element_bytes, sum);
+  if (main_loop == MainLoop::warp_specialized)
+    return sum == DataType::f64 ? specialized_f64_policies() : warpgroup_policies(element_bytes, sum);
   if (main_loop == MainLoop::gemv) return gemv_policies(k_major_form());
   if (main_loop == MainLoop::tiny) return tiny_policies(multiply, sum, element_bytes);
   std::vector<NamedPolicy> list;
@@ -226,7 +228,7 @@ std::string foreign_policy(PolicyRequest const& request, std::vector<NamedPolicy
   if (has_policy(tiny_policies(Multiply::fma, DataType::f32, 4), name))
     return fmt::format("policy '{}' applies only to tiny", name);
   if (has_policy(warpgroup_policies(2, DataType::f16), name) || tile_named(name, 2, 2))
-    return fmt::format("policy '{}' applies only to products by warp_specialized", name);
+    return fmt::format("policy '{}' applies only to products by wgmma", name);
   if (has_policy(window_policies(2), name))
     return fmt::format("policy '{}' applies only to convolutions by warp_specialized", name);
   if (has_policy(phase_policies(2), name))
@@ -332,6 +334,7 @@ std::string wmma_policy_violation(GemmPolicy const& p, DataType a, DataType b, D
 
 std::string policy_violation(GemmPolicy const& p, DataType a, DataType b, DataType sum) {
   if (p.main_loop == MainLoop::warp_specialized) {
+    if (a == DataType::f64 && b == DataType::f64) return specialized_f64_policy_violation(p);
     if (!wgmma_takes(a, b, sum))
       return fmt::format("multiply wgmma does not support {} and {} with sums in {}", name_of(a), name_of(b),
                          name_of(sum));
@@ -403,9 +406,11 @@ std::string initializer(GemmPolicy const& policy) {
       ".full_tiles = {}, "
       ".epilogue = EpilogueSchedule::{}",
       name_of(policy.main_loop), name_of(policy.multiply), name_of(policy.raster),
-      policy.promotes ? ".promotes = true, " : "", policy.raster_width, policy.cluster_m, policy.cluster_n,
-      policy.cluster_k, policy.ping_pong, name_of(policy.partition), policy.full_tiles,
-      name_of(policy.epilogue));
+      policy.promotes    ? ".promotes = true, "
+      : policy.fast_sums ? ".fast_sums = true, "
+                         : "",
+      policy.raster_width, policy.cluster_m, policy.cluster_n, policy.cluster_k, policy.ping_pong,
+      name_of(policy.partition), policy.full_tiles, name_of(policy.epilogue));
   if (policy.warps_k != 1) text += fmt::format(", .warps_k = {}", policy.warps_k);
   if (policy.matrices != 1) text += fmt::format(", .matrices = {}", policy.matrices);
   return text;

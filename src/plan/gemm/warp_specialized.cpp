@@ -62,6 +62,17 @@ bool tma_takes(MatrixForm const& operand, Index outer, Index depth) {
 
 }  // namespace
 
+std::string tma_violation(CanonicalGemm const& form) {
+  if (form.batch > 1 && !form.by_pointers &&
+      ((form.a.batch_stride == 0 && !form.a.by_threads) || (form.b.batch_stride == 0 && !form.b.by_threads)))
+    return "TMA does not support an operand shared by all matrices of a batch";
+  std::string sentence;
+  if (!form.a.by_threads) sentence = tma_violation(form.swapped ? "b" : "a", form.a, form.m, form.k);
+  if (sentence.empty() && !form.b.by_threads)
+    sentence = tma_violation(form.swapped ? "a" : "b", form.b, form.n, form.k);
+  return sentence;
+}
+
 bool wgmma_takes(DataType a, DataType b, DataType sum) {
   if (is_int8(a) && is_int8(b)) return sum == DataType::s32;
   if (sum == DataType::f16) return a == DataType::f16 && b == DataType::f16;
@@ -74,19 +85,13 @@ std::string wgmma_violation(CanonicalGemm const& form, Gpu const& gpu) {
   if (!wgmma_takes(form.a.type, form.b.type, form.sum))
     return fmt::format("multiply wgmma does not support {} and {} with sums in {}", name_of(form.a.type),
                        name_of(form.b.type), name_of(form.sum));
-  if (form.batch > 1 && !form.by_pointers &&
-      ((form.a.batch_stride == 0 && !form.a.by_threads) || (form.b.batch_stride == 0 && !form.b.by_threads)))
-    return "TMA does not support an operand shared by all matrices of a batch";
-  char const name_a[] = {form.swapped ? 'b' : 'a', '\0'}, name_b[] = {form.swapped ? 'a' : 'b', '\0'};
-  std::string sentence;
-  if (!form.a.by_threads) sentence = tma_violation(name_a, form.a, form.m, form.k);
-  if (sentence.empty() && !form.b.by_threads) sentence = tma_violation(name_b, form.b, form.n, form.k);
+  std::string const sentence = tma_violation(form);
   if (!sentence.empty() || size_of(form.a.type) == 2) return sentence;
   for (MatrixForm const* operand : {&form.a, &form.b})
     if (access_of(*operand).along == Along::mn &&
         !(operand == &form.a && through_registers(form.a, form.m, form.k, form.by_pointers ? 1 : form.batch)))
       return fmt::format("multiply wgmma requires {} contiguous along k; operand {} is contiguous along {}",
-                         name_of(operand->type), operand == &form.a ? name_a : name_b,
+                         name_of(operand->type), (operand == &form.a) == form.swapped ? 'b' : 'a',
                          (operand == &form.a) == form.swapped ? 'n' : 'm');
   return {};
 }
@@ -113,7 +118,8 @@ bool stores_by_tma(GemmPolicy const& policy, CanonicalGemm const& form) {
   int const size = size_of(form.d.type);
   int const row = along_m ? tensor_store_rows : columns_of_store(policy.warp_n / policy.cluster_k, size);
   bool const wide_rows = row * size >= 32 && row * size % 16 == 0;
-  return whole_units && wide_rows && policy.epilogue == EpilogueSchedule::direct &&
+  return policy.multiply == Multiply::wgmma && whole_units && wide_rows &&
+         policy.epilogue == EpilogueSchedule::direct &&
          (along_m || form.d.column_stride == 1 || form.n == 1) &&
          tma_violation("", form.d, form.m, form.n, !along_m).empty() &&
          (form.batch == 1 || form.by_pointers || form.d.batch_stride != 0);

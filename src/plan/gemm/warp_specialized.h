@@ -17,6 +17,9 @@ inline constexpr int step_bytes = 128;  // bytes of depth per step: the span of 
 // Whether wgmma supports these types, for a suitable major.
 bool wgmma_takes(DataType a, DataType b, DataType sum);
 
+// Empty, or why TMA does not support the operands that it loads, with the nearest valid value.
+std::string tma_violation(CanonicalGemm const& form);
+
 // Empty, or why wgmma or TMA does not support the problem, with the nearest valid value.
 std::string wgmma_violation(CanonicalGemm const& form, Gpu const& gpu);
 

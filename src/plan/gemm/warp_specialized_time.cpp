@@ -213,7 +213,8 @@ class Prediction {
   double products_per_clock() const {
     double products = 4096.0 / size_ * fit_.share_of_peak;
     if (p_.ping_pong)
-      products *= (p_.promotes || is_float8(form_.a.type) ? fit_.promoting_ping_pong : fit_.ping_pong) *
+      products *= (p_.promotes || (is_float8(form_.a.type) && !p_.fast_sums) ? fit_.promoting_ping_pong
+                                                                             : fit_.ping_pong) *
                   (rounds_ <= 1 ? fit_.single_turn : 1);
     double const together =
         std::min<double>(p_.blocks, std::ceil(blocks_ / multiprocessors_));  // per multiprocessor

@@ -16,7 +16,8 @@ class Tensor(ctypes.Structure):
 class Gemm(ctypes.Structure):
     _fields_ = [("size", ctypes.c_size_t), ("a", Tensor), ("b", Tensor), ("c", Tensor), ("d", Tensor),
                 ("epilogue", ctypes.c_char_p), ("epilogue_tensors", ctypes.c_void_p), ("epilogue_tensor_count", ctypes.c_size_t),
-                ("accumulate_in_f16", ctypes.c_int32), ("by_pointers", ctypes.c_int32), ("bf16_products", ctypes.c_int32), ("tf32_products", ctypes.c_int32)]
+                ("accumulate_in_f16", ctypes.c_int32), ("by_pointers", ctypes.c_int32), ("bf16_products", ctypes.c_int32), ("tf32_products", ctypes.c_int32),
+                ("fast_accumulation", ctypes.c_int32)]
 
 
 class Argument(ctypes.Structure):

@@ -40,6 +40,7 @@ GemmPolicy policy_in_emulator(GemmRecipe const& recipe, DataType type) {
       emulator::emulated_policy(p.main_loop, tensor_cores ? p.multiply : simple, size_of(type),
                                 p.partition == Partition::tiles ? Partition::split_k : p.partition);
   policy.promotes = p.promotes;
+  policy.fast_sums = p.fast_sums;
   return policy;
 }
 
@@ -107,6 +108,7 @@ program::KernelSpec product_kernel(CanonicalGemm const& form, GemmRecipe const& 
                              .threads = static_cast<unsigned>(recipe.policy.threads()),
                              .shared_bytes = shared};
   kernel.headers.insert(kernel.headers.end(), parts.headers.begin(), parts.headers.end());
+  if (specialized && recipe.sum == DataType::f64) kernel.headers.push_back("gemm/f64/double_product.h");
   if (recipe.a.transposed || recipe.b.transposed)
     kernel.headers.push_back("gemm/operands/transposed_source.h");
   if (form.identity) return kernel;

@@ -12,6 +12,7 @@
 #include "src/plan/gemm/small/tiny.h"
 #include "src/plan/gemm/sum_of_parts.h"
 #include "src/plan/gemm/warp_specialized.h"
+#include "src/plan/gemm/warp_specialized_f64.h"
 #include "src/plan/integers.h"
 
 namespace cosmati::plan {
@@ -51,6 +52,8 @@ std::string form_violation(GemmRecipe const& recipe, CanonicalGemm const& form, 
         recipe.policy.cluster_m, recipe.policy.cluster_n);
   if (recipe.policy.multiply == Multiply::wgmma)
     sentence = columns_violation(recipe.policy, recipe.b.along, size_of(form.b.type));
+  else if (recipe.policy.main_loop == MainLoop::warp_specialized)
+    sentence = specialized_f64_tile_violation(recipe.policy, recipe.a.along, recipe.b.along);
   if (!sentence.empty()) return sentence;
   Index const tiles = tiles_of(recipe.policy, form);
   if (tiles > max_int) return fmt::format("{} tiles; a grid has at most 2147483647", tiles);
@@ -61,7 +64,9 @@ std::string measured_violation(GemmRecipe const& recipe, CanonicalGemm const& fo
   GemmPolicy const& p = recipe.policy;
   std::string sentence = form_violation(recipe, kernel_form(form, p.partition), gpu);
   if (sentence.empty() && p.multiply == Multiply::wgmma) sentence = wgmma_violation(form, gpu);
-  if (sentence.empty() && p.multiply == Multiply::mma) sentence = mma_violation(form, gpu);
+  if (sentence.empty() && p.multiply == Multiply::mma)
+    sentence = p.main_loop == MainLoop::warp_specialized ? specialized_f64_violation(form, gpu)
+                                                         : mma_violation(form, gpu);
   if (sentence.empty() && p.multiply == Multiply::wmma) sentence = wmma_violation(form, gpu);
   bool const by_tensor_cores =
       p.multiply == Multiply::wgmma || p.multiply == Multiply::mma || p.multiply == Multiply::wmma;

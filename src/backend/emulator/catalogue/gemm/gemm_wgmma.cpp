@@ -1,5 +1,6 @@
 // The emulator's matrix products by wgmma.
 #include "src/backend/emulator/catalogue/gemm/gemm_wgmma.h"
+#include "cosmati/gemm/f64/double_product.h"
 #include "cosmati/gemm/sum_of_parts.h"
 #include "src/plan/gemm/sum_of_parts.h"
 
@@ -8,9 +9,9 @@ namespace {
 
 constexpr Along outer = Along::mn, depth = Along::k;
 
-template <class A, class B, class Sum, Partition partition = Partition::split_k, bool promotes = false>
+template <class A, class B, class Sum, Partition partition = Partition::split_k, Sums sums = Sums::usual>
 void add(KernelTable& table) {
-  using Kernel = WgmmaKernel<A, B, Sum, partition, promotes>;
+  using Kernel = WgmmaKernel<A, B, Sum, partition, sums>;
   using Traits = typename Kernel::Traits;
   add_clusters<&warp_specialized_kernel<Traits>, Traits, typename Traits::Params>(table, Kernel::spec());
 }
@@ -27,10 +28,33 @@ template <class ElementA, class ElementB, class Sum>
 void add_deep(KernelTable& table) {
   add<TensorSource<ElementA, depth>, TensorSource<ElementB, depth>, Sum>(table);
 }
+template <class ElementA, class ElementB>
+void add_float8(KernelTable& table) {
+  using A = TensorSource<ElementA, depth>;
+  using B = TensorSource<ElementB, depth>;
+  add<A, B, f32>(table), add<A, B, f32, Partition::split_k, Sums::fast>(table);
+}
 // Products whose operands are both loaded by threads.
 template <class Element, Along a, int width>
 void add_by_threads(KernelTable& table) {
   add<StridedSource<Element, a, width>, StridedSource<Element, depth, width>, f32>(table);
+}
+
+// f64 is multiplied by mma.
+template <Along a, Along b, Partition partition>
+void add_f64(KernelTable& table) {
+  static constexpr GemmPolicy policy =
+      emulated_policy(MainLoop::warp_specialized, Multiply::mma, sizeof(f64), partition);
+  using SourceA = TensorSource<f64, a>;
+  using SourceB = TensorSource<f64, b>;
+  using Traits = WarpSpecializedTraits<policy, SourceA, SourceB, f64, HostEpilogue, HostDestination>;
+  add_clusters<&warp_specialized_kernel<Traits>, Traits, typename Traits::Params>(
+      table, {.entry = "warp_specialized_kernel", .traits = printed_traits<policy, SourceA, SourceB, f64>()});
+}
+template <Partition partition>
+void add_f64(KernelTable& table) {
+  add_f64<outer, outer, partition>(table), add_f64<outer, depth, partition>(table);
+  add_f64<depth, outer, partition>(table), add_f64<depth, depth, partition>(table);
 }
 
 template <int groups>
@@ -51,17 +75,18 @@ void add_gemm_wgmma(KernelTable& table) {
   add_sum_of_parts<8>(table);
   add_deep<s8, s8, s32>(table), add_deep<s8, u8, s32>(table);
   add_deep<u8, s8, s32>(table), add_deep<u8, u8, s32>(table);
-  add_deep<e4m3, e4m3, f32>(table), add_deep<e4m3, e5m2, f32>(table);
-  add_deep<e5m2, e4m3, f32>(table), add_deep<e5m2, e5m2, f32>(table);
+  add_float8<e4m3, e4m3>(table), add_float8<e4m3, e5m2>(table);
+  add_float8<e5m2, e4m3>(table), add_float8<e5m2, e5m2>(table);
   add_deep<tf32, tf32, f32>(table), add<TensorSource<tf32, outer>, TensorSource<tf32, depth>, f32>(table);
+  add_f64<Partition::split_k>(table), add_f64<Partition::stream_k>(table);
   add_by_threads<tf32, depth, 1>(table), add_by_threads<tf32, outer, 1>(table);
   add<StridedSource<tf32, outer, 1>, TransposedSource<tf32>, f32>(table);
   add<StridedSource<tf32, depth, 1>, TransposedSource<tf32>, f32>(table);
   add_by_threads<bf16, depth, 1>(table), add_by_threads<bf16, depth, 2>(table);
   using Pieces = TensorSource<bf16, depth>;
-  add<Pieces, Pieces, f32, Partition::split_k, true>(table);
-  add<Pieces, Pieces, f32, Partition::stream_k, true>(table);
-  add<Pieces, Pieces, f32, Partition::split_k_parallel, true>(table);
+  add<Pieces, Pieces, f32, Partition::split_k, Sums::promoted>(table);
+  add<Pieces, Pieces, f32, Partition::stream_k, Sums::promoted>(table);
+  add<Pieces, Pieces, f32, Partition::split_k_parallel, Sums::promoted>(table);
   using ByPointers = TensorSource<bf16, depth, AddressedTensors>;
   add<ByPointers, ByPointers, f32>(table);
 }

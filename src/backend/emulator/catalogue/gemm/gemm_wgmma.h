@@ -22,16 +22,20 @@ struct PrintedSource<TensorSource<Element, along, Maps>> {
   }
 };
 
-constexpr GemmPolicy wgmma_policy(int element_bytes, Partition partition, bool promotes) {
+// How sums of tensor cores are added: as the types require, promoted, or (8-bit floats) not promoted.
+enum class Sums : unsigned char { usual, promoted, fast };
+
+constexpr GemmPolicy wgmma_policy(int element_bytes, Partition partition, Sums sums) {
   GemmPolicy policy = emulated_policy(MainLoop::warp_specialized, Multiply::wgmma, element_bytes, partition);
-  policy.promotes = promotes;
+  policy.promotes = sums == Sums::promoted;
+  policy.fast_sums = sums == Sums::fast;
   return policy;
 }
 
-template <class A, class B, class Sum, Partition partition = Partition::split_k, bool promotes = false>
+template <class A, class B, class Sum, Partition partition = Partition::split_k, Sums sums = Sums::usual>
 struct WgmmaKernel {
   static constexpr GemmPolicy policy =
-      wgmma_policy(static_cast<int>(sizeof(typename A::Element)), partition, promotes);
+      wgmma_policy(static_cast<int>(sizeof(typename A::Element)), partition, sums);
   using Traits = WarpSpecializedTraits<policy, A, B, Sum, HostEpilogue, HostDestination>;
   static program::KernelSpec spec(char const* scheduler = "") {
     return {.entry = "warp_specialized_kernel",
