@@ -2,6 +2,7 @@
 #pragma once
 #include <algorithm>
 #include <cstddef>
+#include <string>
 
 #include "cosmati/ops/operation.h"
 
@@ -19,6 +20,12 @@ inline std::size_t workspace_limit(PlanOptions const& options, Device const& dev
   std::size_t const bytes = options.max_workspace;
   if (device.gpu.memory_bytes <= 0) return bytes;
   return std::min(bytes, static_cast<std::size_t>(device.gpu.memory_bytes) / 4);
+}
+
+// Empty, or the reason why a plan that needs `bytes` of workspace is refused.
+inline std::string workspace_violation(std::size_t bytes, std::size_t limit) {
+  if (bytes <= limit) return {};
+  return "needs " + std::to_string(bytes) + " bytes of workspace; at most " + std::to_string(limit);
 }
 
 }  // namespace cosmati::plan

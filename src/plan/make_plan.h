@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "cosmati/ops/operation.h"
+#include "src/plan/buffers.h"
 #include "src/plan/call_record.h"
 #include "src/plan/measured_kernel.h"
 #include "src/plan/stated_error.h"
@@ -42,9 +43,8 @@ Offer<Problem> offer_of(Candidate<Problem> const& candidate, Problem const& prob
     offer.refusal = options.policy.refusal();
     if (candidate.workspace_bytes) offer.workspace_bytes = candidate.workspace_bytes(problem, device);
   }
-  if (offer.refusal.empty() && offer.workspace_bytes > options.max_workspace)
-    offer.refusal = "needs a workspace of " + std::to_string(offer.workspace_bytes) +
-                    " bytes; the limit is " + std::to_string(options.max_workspace);
+  if (offer.refusal.empty())
+    offer.refusal = plan::workspace_violation(offer.workspace_bytes, options.max_workspace);
   if (offer.refusal.empty() && offer.expected_error == 0)
     offer.expected_error = plan::stated_error(problem, device, candidate.name, offer.recipe);
   if (offer.refusal.empty() && options.max_error && offer.expected_error > *options.max_error)

@@ -412,10 +412,8 @@ program::Program fprop_small_c_program(Plan<Problem> const& plan) {
 
 Offer<Problem> fprop_small_c(Problem const& problem, Device const& device, PlanOptions const& options) {
   Offer<Problem> offer;
-  if (!options.policy.empty()) {
-    offer.refusal = "has no policies; --policy " + options.policy.text + " was requested";
-    return offer;
-  }
+  offer.refusal = options.policy.refusal();
+  if (!offer.refusal.empty()) return offer;
   FpropSmallCPlan const plan = fprop_small_c_plan(problem, device);
   offer.refusal = plan.refusal;
   if (!offer.refusal.empty()) return offer;

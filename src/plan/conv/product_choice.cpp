@@ -321,8 +321,8 @@ class Search {
       unroll->offset = padded_bytes(own);
       own = unroll->offset + unroll->bytes;
     }
-    if (own > options_.max_workspace)
-      return refuse(fmt::format("needs {} bytes of workspace; at most {}", own, options_.max_workspace));
+    if (std::string no = workspace_violation(own, options_.max_workspace); !no.empty())
+      return refuse(std::move(no));
     std::size_t const workspace = own + (emulated() ? emulator::widening_bytes(problem_, recipe) : 0);
     if (!best_.takes(product.predicted_seconds)) return;
     std::string text = fmt::format("{}, {}", name_of(product.policy.main_loop), to_string(product));

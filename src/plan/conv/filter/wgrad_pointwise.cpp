@@ -283,19 +283,12 @@ program::Program wgrad_pointwise_program(Plan<Problem> const& plan) {
 
 Offer<Problem> wgrad_pointwise(Problem const& problem, Device const& device, PlanOptions const& options) {
   Offer<Problem> offer;
-  if (!options.policy.empty()) {
-    offer.refusal = "has no policies; --policy " + options.policy.text + " was requested";
-    return offer;
-  }
+  offer.refusal = options.policy.refusal();
+  if (!offer.refusal.empty()) return offer;
   WgradPointwisePlan const plan = wgrad_pointwise_plan(problem, device);
   offer.refusal = plan.refusal;
   if (!offer.refusal.empty()) return offer;
   offer.workspace_bytes = static_cast<std::size_t>(plan.sums() * plan.blocks) * sizeof(float);
-  if (offer.workspace_bytes > options.max_workspace) {
-    offer.refusal =
-        fmt::format("needs {} bytes of workspace; at most {}", offer.workspace_bytes, options.max_workspace);
-    return offer;
-  }
   WgradPointwiseShape const& shape = plan.shape;
   offer.recipe.algorithm = ConvolutionAlgorithm::wgrad_pointwise;
   offer.recipe.product = product_recipe(forms_of(problem).front());

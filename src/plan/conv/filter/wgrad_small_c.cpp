@@ -302,20 +302,13 @@ program::Program wgrad_small_c_program(Plan<Problem> const& plan) {
 
 Offer<Problem> wgrad_small_c(Problem const& problem, Device const& device, PlanOptions const& options) {
   Offer<Problem> offer;
-  if (!options.policy.empty()) {
-    offer.refusal = "has no policies; --policy " + options.policy.text + " was requested";
-    return offer;
-  }
+  offer.refusal = options.policy.refusal();
+  if (!offer.refusal.empty()) return offer;
   WgradSmallCPlan const plan = wgrad_small_c_plan(problem, device);
   offer.refusal = plan.refusal;
   if (!offer.refusal.empty()) return offer;
   int const column_tiles = column_tiles_of(plan.shape, device.backend != Backend::emulator);
   offer.workspace_bytes = static_cast<std::size_t>(plan.sums(column_tiles) * plan.blocks) * sizeof(float);
-  if (offer.workspace_bytes > options.max_workspace) {
-    offer.refusal =
-        fmt::format("needs {} bytes of workspace; at most {}", offer.workspace_bytes, options.max_workspace);
-    return offer;
-  }
   FpropSmallCShape const& tile = plan.shape.tile;
   offer.recipe.algorithm = ConvolutionAlgorithm::wgrad_small_c;
   offer.recipe.product = product_recipe(computed_form(problem));

@@ -1,5 +1,6 @@
 // Which filter gradients wgrad_taps supports, its shape, and the predicted time.
 #include "src/plan/conv/filter/wgrad_taps.h"
+#include "src/plan/buffers.h"
 
 #include <fmt/format.h>
 
@@ -46,7 +47,7 @@ double stored_share(Problem const& p) {
 
 std::string wgrad_taps_violation(Problem const& p, Device const& device, PlanOptions const& options) {
   if (p.direction != ConvolutionDirection::filter) return "computes filter gradients only";
-  if (!options.policy.empty()) return "has no policies; --policy " + options.policy.text + " was requested";
+  if (std::string sentence = options.policy.refusal(); !sentence.empty()) return sentence;
   if (std::string sentence = wgmma_device_violation(device.gpu); !sentence.empty()) return sentence;
   if (std::string sentence = problem_violation(p, device.backend); !sentence.empty()) return sentence;
   for (TensorDescription const* tensor : {&p.x, &p.w, &p.y})
@@ -150,9 +151,8 @@ class WgradTapsSearch {
     parts = std::clamp<Index>(parts, 1, launch.steps);
     launch.parts = static_cast<int>(parts);
     auto const workspace = static_cast<std::size_t>(wgrad_taps_sums(launch, shape) * parts) * sizeof(float);
-    if (workspace > options_.max_workspace)
-      return best_.refuse(
-          fmt::format("needs {} bytes of workspace; at most {}", workspace, options_.max_workspace));
+    if (std::string no = workspace_violation(workspace, options_.max_workspace); !no.empty())
+      return best_.refuse(std::move(no));
     double const seconds = predicted_seconds(launch, shape, workspace);
     if (!best_.takes(seconds)) return;
     ConvolutionRecipe recipe;

@@ -29,7 +29,7 @@ constexpr int max_product_columns = 128;  // of all groups of a block
 bool is_data(Problem const& p) { return p.direction == ConvolutionDirection::data; }
 
 std::string group_windows_violation(Problem const& p, Device const& device, PlanOptions const& options) {
-  if (!options.policy.empty()) return "has no policies; --policy " + options.policy.text + " was requested";
+  if (std::string sentence = options.policy.refusal(); !sentence.empty()) return sentence;
   if (p.direction == ConvolutionDirection::filter) return "does not compute filter gradients";
   if (std::string sentence = wgmma_device_violation(device.gpu); !sentence.empty()) return sentence;
   if (std::string sentence = grouped_violation(p, device); !sentence.empty()) return sentence;

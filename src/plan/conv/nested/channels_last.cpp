@@ -149,9 +149,7 @@ std::string violation(Problem const& p, Device const& device, PlanOptions const&
       return fmt::format("{} channels of {} per group do not fill runs of {} bytes", channels,
                          name_of((p.*tensor).type), run_bytes);
   }
-  if (bytes_of(copies) > options.max_workspace)
-    return fmt::format("needs {} bytes of workspace; at most {}", bytes_of(copies), options.max_workspace);
-  return {};
+  return workspace_violation(bytes_of(copies), options.max_workspace);
 }
 
 class ChannelsLast final : public Kernel<Problem> {

@@ -100,10 +100,8 @@ Offer<Problem> image_products(Problem const& problem, Device const& device, Plan
   offer.refusal = made.refusal;
   if (!offer.refusal.empty()) return offer;
   std::size_t const own = bytes_of(made.problem), limit = workspace_limit(options, device);
-  if (own > limit) {
-    offer.refusal = fmt::format("needs {} bytes of workspace; at most {}", own, limit);
-    return offer;
-  }
+  offer.refusal = workspace_violation(own, limit);
+  if (!offer.refusal.empty()) return offer;
   offer.refusal = refusal_of_inner(limit - own, [&] {
     PlanOptions const left = options_within(limit - own, options.max_error);
     fill(offer, make_plan(made.problem, device, left),

@@ -1,5 +1,6 @@
 // Which phases can share a tile, and the prediction.
 #include "src/plan/conv/windows/merged_phases.h"
+#include "src/plan/buffers.h"
 
 #include <fmt/format.h>
 
@@ -141,9 +142,8 @@ class Search {
     made.algorithm = ConvolutionAlgorithm::dgrad_phases;
     PackRecipe& packing = made.own.emplace<PackRecipe>(packing_);
     place_in_workspace(packing, problem_, 0);
-    if (packing.end > options_.max_workspace)
-      return best_.refuse(
-          fmt::format("needs {} bytes of workspace; at most {}", packing.end, options_.max_workspace));
+    if (std::string no = workspace_violation(packing.end, options_.max_workspace); !no.empty())
+      return best_.refuse(std::move(no));
     if (!best_.takes(recipe.predicted_seconds)) return;
     made.product = recipe;
     made.stepwise = true;

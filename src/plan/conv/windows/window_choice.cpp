@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "src/plan/best_offer.h"
+#include "src/plan/buffers.h"
 #include "src/plan/conv/choice.h"
 #include "src/plan/conv/product_choice.h"
 #include "src/plan/conv/windows/packing.h"
@@ -177,9 +178,8 @@ class WindowSearch {
     PackRecipe& packing = made.own.emplace<PackRecipe>(packing_);
     place_in_workspace(packing, problem_, recipe.flag_bytes + recipe.partial_bytes);
     std::size_t const workspace = packing.end;
-    if (workspace > options_.max_workspace)
-      return refuse(
-          fmt::format("needs {} bytes of workspace; at most {}", workspace, options_.max_workspace));
+    if (std::string no = workspace_violation(workspace, options_.max_workspace); !no.empty())
+      return refuse(std::move(no));
     // Stream-K is unmeasured here: require a predicted gain of 5 %.
     double const share = streams ? 0.95 : 1.0;
     if (!best_.takes(recipe.predicted_seconds, share)) return;
