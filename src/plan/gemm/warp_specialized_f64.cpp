@@ -42,8 +42,8 @@ std::string specialized_f64_tile_violation(GemmPolicy const& p, Along a, Along b
 }
 
 std::vector<NamedPolicy> specialized_f64_policies() {
-  // Measured on an H200 (docs/decisions/0004): with steps of 32, two pairs of 16-element rows, tensor cores
-  // wait less often for the next step than with twice as many stages of 16.
+  // Measured on an H200 (docs/decisions/0004): with steps of 32, tensor cores wait less often for the next
+  // step than with twice as many stages of 16.
   struct Tiles {
     char const* name;
     int block_m, block_n, warp_m, warp_n, stages, blocks;
