@@ -90,7 +90,7 @@ TEST(Planning, TheWorkspaceIsLimited) {
   EXPECT_GE(plan.workspace_bytes, std::size_t{3 * 100 * 100 * 4});
   auto const small = make_plan(problem, cpu(), {.max_workspace = 1000});
   EXPECT_EQ(small.kernel, "reference");
-  EXPECT_CONTAINS(refusal_of(small.considered, "converted"), "the limit is 1000");
+  EXPECT_CONTAINS(refusal_of(small.considered, "converted"), "at most 1000");
 }
 
 TEST(Planning, MissingArgumentsAreRefusedBeforeAnythingRuns) {
