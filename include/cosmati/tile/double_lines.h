@@ -103,7 +103,8 @@ struct DoubleSums {
   COSMATI_DEVICE void keep_uninitialized() { clear(); }
   COSMATI_DEVICE void fence_registers() {}
   COSMATI_DEVICE void add_products(Fragments const& fragments) {
-    auto const& [a, b] = fragments;
+    auto const& a = fragments.a;
+    auto const& b = fragments.b;
     if constexpr (deep_b) {
       for_each_product<rows / 2, columns / 2>(
           [&](int i, int j) { arch::multiply_matrices(value[i][j], a[i], b[j / 2][j % 2]); });
