@@ -8,10 +8,8 @@
 //   the permutation of the tile's chunks moves lines 0 to 3 and 4 to 7 to different halves;
 // - in another tile, lines g of two neighboring eights are lines 2 g and 2 g + 1 of sixteen.
 #pragma once
-#include "cosmati/arch/double_matrix.h"
-#include "cosmati/arch/memory.h"
 #include "cosmati/arch/thread.h"
-#include "cosmati/tile/accumulators.h"
+#include "cosmati/tile/double_fragment.h"
 #include "cosmati/tile/tensor_tile.h"
 
 namespace cosmati {
@@ -67,38 +65,21 @@ class DoubleLines {
   int offset_[2];
 };
 
-// A thread's sums: of every 16 rows two, of every 16 columns four; row i and column j are get(i, j).
-template <int rows_, int columns_, bool deep_b>
-struct DoubleSums {
-  using Sum = double;
-  using Register = double;
-  static constexpr int rows = rows_, columns = columns_, registers = rows_ * columns_;
+// A thread's sums; those of a B that is not deep are DoubleAccumulators.
+template <int rows, int columns, bool deep_b>
+struct DoubleSums : DoubleAccumulators<rows, columns> {
+  using Base = DoubleAccumulators<rows, columns>;
   struct Fragments {
     double a[rows / 2][2][2];     // (16 rows, depth, row)
     double b[columns / 4][2][2];  // (16 columns, column, depth), or (16 columns, depth, column)
   };
-  double value[rows / 2][columns / 2][4];  // (16 rows, 8 columns, registers of the instruction)
 
-  // Columns 2 t and 2 t + 1 of an instruction are columns t and t + 4 of a deep tile's eight; otherwise, with
-  // those of the next instruction, columns 4 t to 4 t + 3 of sixteen.
+  // Columns 2 t and 2 t + 1 of an instruction are columns t and t + 4 of a deep tile's eight.
   COSMATI_DEVICE double get(int i, int j) const {
-    return deep_b ? value[i / 2][j / 2][i % 2 * 2 + j % 2]
-                  : value[i / 2][j / 4 * 2 + j % 2][i % 2 * 2 + j % 4 / 2];
+    return deep_b ? this->value[i / 2][j / 2][i % 2 * 2 + j % 2] : Base::get(i, j);
   }
-  template <class Visit>
-  COSMATI_DEVICE void for_each(Visit&& visit) {
-    COSMATI_UNROLL
-    for (int i = 0; i < rows / 2; ++i) {
-      COSMATI_UNROLL
-      for (int j = 0; j < columns / 2; ++j) {
-        COSMATI_UNROLL
-        for (int r = 0; r < 4; ++r) visit(value[i][j][r]);
-      }
-    }
-  }
-  COSMATI_DEVICE static void add(double& sum, double more) { sum += more; }
   COSMATI_DEVICE void clear() {
-    for_each([](double& sum) { sum = 0; });
+    this->for_each([](double& sum) { sum = 0; });
   }
   COSMATI_DEVICE void keep_uninitialized() { clear(); }
   COSMATI_DEVICE void fence_registers() {}
@@ -107,12 +88,13 @@ struct DoubleSums {
     auto const& b = fragments.b;
     if constexpr (deep_b) {
       for_each_product<rows / 2, columns / 2>(
-          [&](int i, int j) { arch::multiply_matrices(value[i][j], a[i], b[j / 2][j % 2]); });
+          [&](int i, int j) { arch::multiply_matrices(this->value[i][j], a[i], b[j / 2][j % 2]); });
     } else {
       COSMATI_UNROLL
       for (int depth = 0; depth < 2; ++depth)
-        for_each_product<rows / 2, columns / 2>(
-            [&](int i, int j) { arch::multiply_matrices(value[i][j], a[i][depth], b[j / 2][depth][j % 2]); });
+        for_each_product<rows / 2, columns / 2>([&](int i, int j) {
+          arch::multiply_matrices(this->value[i][j], a[i][depth], b[j / 2][depth][j % 2]);
+        });
     }
   }
 };

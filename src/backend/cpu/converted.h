@@ -58,8 +58,7 @@ Conversion conversion_of(Problem const& problem) {
 
 template <class Problem>
 Problem converted_problem(Problem problem) {
-  if constexpr (requires { problem.compute; })
-    if (problem.compute == ComputeMode::fast_accumulation) problem.compute = ComputeMode::exact;
+  if constexpr (requires { problem.compute; }) problem.compute = ComputeMode::exact;  // as processors do
   Conversion const conversion = conversion_of(problem);
   // The accumulator also has the wider type.
   if constexpr (requires { problem.accumulator.reset(); }) problem.accumulator.reset();

@@ -24,7 +24,6 @@
 #include "src/plan/gemm/repack.h"
 #include "src/plan/gemm/small/gemv.h"
 #include "src/plan/gemm/small/tiny.h"
-#include "src/plan/gemm/sum_of_parts.h"
 #include "src/plan/gemm/tuning.h"
 #include "src/plan/gemm/warp_specialized.h"
 #include "src/plan/gemm/warp_specialized_f64.h"

@@ -13,7 +13,7 @@ template <GemmPolicy p>
 struct WarpsOfDoubles {
   static_assert(p.main_loop == MainLoop::warp_specialized && p.multiply == Multiply::mma,
                 "warp_specialized multiplies f64 by mma");
-  static_assert(p.block_k % 16 == 0, "warp_specialized in f64: a step must have 16 elements, 128 bytes");
+  static_assert(p.block_k % 16 == 0, "warp_specialized in f64: a step must have a multiple of 16 elements");
   static_assert(
       p.warp_m % 16 == 0 && p.warp_n % 16 == 0 && p.thread_m * 8 == p.warp_m && p.thread_n * 4 == p.warp_n,
       "multiply mma in f64: warp_m and warp_n must be multiples of 16, thread_m is warp_m / 8, thread_n is "

@@ -16,7 +16,7 @@ void add(KernelTable& table) {
   add_clusters<&warp_specialized_kernel<Traits>, Traits, typename Traits::Params>(table, Kernel::spec());
 }
 
-// 16-bit operands may be MN-major or K-major.
+// 16-bit operands and those of f64 may be MN-major or K-major.
 template <class Element, Partition partition = Partition::split_k, class Sum = f32>
 void add_any(KernelTable& table) {
   using Outer = TensorSource<Element, outer>;
@@ -40,23 +40,6 @@ void add_by_threads(KernelTable& table) {
   add<StridedSource<Element, a, width>, StridedSource<Element, depth, width>, f32>(table);
 }
 
-// f64 is multiplied by mma.
-template <Along a, Along b, Partition partition>
-void add_f64(KernelTable& table) {
-  static constexpr GemmPolicy policy =
-      emulated_policy(MainLoop::warp_specialized, Multiply::mma, sizeof(f64), partition);
-  using SourceA = TensorSource<f64, a>;
-  using SourceB = TensorSource<f64, b>;
-  using Traits = WarpSpecializedTraits<policy, SourceA, SourceB, f64, HostEpilogue, HostDestination>;
-  add_clusters<&warp_specialized_kernel<Traits>, Traits, typename Traits::Params>(
-      table, {.entry = "warp_specialized_kernel", .traits = printed_traits<policy, SourceA, SourceB, f64>()});
-}
-template <Partition partition>
-void add_f64(KernelTable& table) {
-  add_f64<outer, outer, partition>(table), add_f64<outer, depth, partition>(table);
-  add_f64<depth, outer, partition>(table), add_f64<depth, depth, partition>(table);
-}
-
 template <int groups>
 void add_sum_of_parts(KernelTable& table) {
   constexpr SumOfPartsBlock block{.groups = groups};
@@ -78,7 +61,7 @@ void add_gemm_wgmma(KernelTable& table) {
   add_float8<e4m3, e4m3>(table), add_float8<e4m3, e5m2>(table);
   add_float8<e5m2, e4m3>(table), add_float8<e5m2, e5m2>(table);
   add_deep<tf32, tf32, f32>(table), add<TensorSource<tf32, outer>, TensorSource<tf32, depth>, f32>(table);
-  add_f64<Partition::split_k>(table), add_f64<Partition::stream_k>(table);
+  add_any<f64, Partition::split_k, f64>(table), add_any<f64, Partition::stream_k, f64>(table);
   add_by_threads<tf32, depth, 1>(table), add_by_threads<tf32, outer, 1>(table);
   add<StridedSource<tf32, outer, 1>, TransposedSource<tf32>, f32>(table);
   add<StridedSource<tf32, depth, 1>, TransposedSource<tf32>, f32>(table);

@@ -26,7 +26,8 @@ struct PrintedSource<TensorSource<Element, along, Maps>> {
 enum class Sums : unsigned char { usual, promoted, fast };
 
 constexpr GemmPolicy wgmma_policy(int element_bytes, Partition partition, Sums sums) {
-  GemmPolicy policy = emulated_policy(MainLoop::warp_specialized, Multiply::wgmma, element_bytes, partition);
+  Multiply const multiply = element_bytes == 8 ? Multiply::mma : Multiply::wgmma;  // f64
+  GemmPolicy policy = emulated_policy(MainLoop::warp_specialized, multiply, element_bytes, partition);
   policy.promotes = sums == Sums::promoted;
   policy.fast_sums = sums == Sums::fast;
   return policy;
