@@ -14,6 +14,7 @@ class BestOffer {
   // Takes only offers of less than `limit` seconds, if there is one.
   explicit BestOffer(std::optional<double> limit = {}) : limit_(limit) {}
   bool found() const { return offer_.has_value(); }
+  Offer<Problem> const& offer() const { return *offer_; }  // once found
   // True if the best offer, or before it the limit, if any, is more than `seconds`; with a `share`, more than
   // seconds / share.
   bool takes(double seconds, double share = 1) const {

@@ -166,6 +166,24 @@ TEST(WindowProduct, FiltersGradientsSumOverPixels) {
     }
 }
 
+// Channels that do not fill the boxes are not packed: TMA fills the rest with zeros, and only dw is packed.
+TEST(WindowProduct, FilterGradientsPadChannelsByTma) {
+  for (DataType const type : {DataType::f16, DataType::tf32})
+    for (Geometry geometry : windowed_geometries()) {
+      geometry.c = 72;
+      auto const p =
+          problem_of(ConvolutionDirection::filter, type, DataType::f32, TensorFormat::nhwc, geometry);
+      PlanOptions options;
+      options.kernel = kernel;
+      auto const plan = make_plan(p, emulated_device(), options);
+      std::string const& recipe = plan.chosen().recipe;
+      EXPECT_NE(recipe.find("channels of x padded by TMA, dw unpacked at the end"), std::string::npos)
+          << recipe;
+      EXPECT_EQ(recipe.find("x packed"), std::string::npos) << recipe;
+      for (char const* const policy : {"", "partition=split_k"}) expect_right(p, kernel, policy);
+    }
+}
+
 // wgmma reads tf32 in place only along k, so dy is transposed, and x passes through registers.
 TEST(WindowProduct, FilterGradientsInTf32TransposeDy) {
   for (Geometry geometry : windowed_geometries())

@@ -61,8 +61,8 @@ std::string fprop_small_c_violation(Problem const& p, Device const& device) {
   if (Index const bytes = p.x.extent(1) * size_of(type);
       bytes > (copied ? max_pixel_bytes(size_of(type)) : max_vector_bytes))
     return fmt::format(
-        "{} channels of {} bytes are summed; at most {} bytes, or {} in contiguous and aligned units of 16 bytes "
-        "(with one tap: of pixels at equal distances, each with an output)",
+        "{} channels of {} bytes are summed; at most {} bytes, or {} in contiguous and aligned units of 4 bytes "
+        "(with one tap: of 16, of pixels at equal distances, each with an output)",
         p.x.extent(1), size_of(type), max_vector_bytes, max_pixel_bytes(size_of(type)));
   if (copied && has_one_tap(p) && size_of(type) == 4)
     return "a filter of one tap and factors of four bytes; the matrix product is faster";
@@ -113,9 +113,10 @@ class FpropSmallCSearch {
     base_.channels = to_int(problem.x.extent(1));
     base_.async = has_copied_pixels(problem, device);
     if (base_.async) base_.filter_units = filter_units(problem);
+    if (base_.async && !has_one_tap(problem)) base_.unit = unit_of_channels(problem.x);
     base_.place =
         base_.async
-            ? base_.channels
+            ? place_of_copies(problem)
             : std::max(4 / size_, static_cast<int>(std::bit_ceil(static_cast<unsigned>(base_.channels))));
     if (is_emulated_ && !base_.async) base_.place = unfixed_fprop_place;
   }
@@ -192,7 +193,7 @@ class FpropSmallCSearch {
   // Fitted on an H200: to 136 measurements of 20 layers with copied pixels in 16 bits, with a standard
   // deviation of 11 %, and to ten other layers, within 15 % (docs/decisions/0026).
   Costs costs(FpropSmallCShape const& shape) const {
-    double const units = static_cast<double>(shape.place * size_) / max_vector_bytes;
+    double const units = static_cast<double>(shape.place * size_) / shape.unit;
     if (!shape.async) return {1.8, 0.4, 0, 13 + 9.1 * shape.channels, 91, 180, 0.15, 0.8, 1, 0.15, 5e-6};
     if (size_ == 4) return {2.3, 0.52, 0, 20 * units, 118, 180, 0.15, 0.8, 1, 0.15, 5e-6};
     return {1.6, 0.45, 2240, 7.4 * units, 12.5, 230, 0.042, 0.95, 0.6, 0.16, 3.8e-6};
@@ -269,17 +270,16 @@ bool is_in_order(Layout const& layout) {
   return true;
 }
 
-// Whether x's channels are contiguous in units of 16 bytes; with a filter of one tap, only of a flat problem.
-bool has_whole_units(Problem const& p, Device const& device) {
-  Index const bytes = p.x.extent(1) * size_of(p.x.type), of_unit = max_vector_bytes / size_of(p.x.type);
-  if (device.backend == Backend::emulator &&
-      std::ranges::find(unfixed_fprop_bytes, bytes) == std::end(unfixed_fprop_bytes))
-    return false;
-  bool whole =
-      bytes % max_vector_bytes == 0 && p.x.alignment % max_vector_bytes == 0 && p.x.layout.stride[1] == 1;
-  if (has_one_tap(p)) whole = whole && is_flat(p);
-  for (int d : {0, 2, 3}) whole = whole && (p.x.extent(d) == 1 || p.x.layout.stride[d] % of_unit == 0);
-  return whole;
+// Whether x's channels are contiguous in units; with a filter of one tap, only in units of 16 bytes of a flat
+// problem. Channels of at most 16 bytes that are not such a unit are loaded one by one.
+bool has_units(Problem const& p, Device const& device) {
+  int const unit = unit_of_channels(p.x);
+  if (device.backend == Backend::emulator) {
+    int const bytes = place_of_copies(p) * size_of(p.x.type);
+    if (std::ranges::find(unfixed_fprop_bytes, bytes) == std::end(unfixed_fprop_bytes)) return false;
+  }
+  if (has_one_tap(p)) return unit == max_vector_bytes && is_flat(p);
+  return unit == max_vector_bytes || (unit > 0 && p.x.extent(1) * size_of(p.x.type) > max_vector_bytes);
 }
 
 // Whether x is one row of adjacent pixels whose channels are not whole units of 16 bytes.
@@ -294,8 +294,25 @@ bool has_flat_pixels(Problem const& problem, Device const& device) {
 
 }  // namespace
 
+int unit_of_channels(TensorDescription const& tensor) {
+  int const size = size_of(tensor.type);
+  if (tensor.layout.stride[1] != 1) return 0;
+  for (int const unit : {16, 8, 4}) {
+    bool whole = tensor.extent(1) * size % unit == 0 && tensor.alignment % unit == 0;
+    for (int d : {0, 2, 3})
+      whole = whole && (tensor.extent(d) == 1 || tensor.layout.stride[d] * size % unit == 0);
+    if (whole) return unit;
+  }
+  return 0;
+}
+
+int place_of_copies(Problem const& p) {
+  int const of_unit = max_vector_bytes / size_of(p.x.type), channels = to_int(p.x.extent(1));
+  return has_one_tap(p) ? channels : (channels + of_unit - 1) / of_unit * of_unit;
+}
+
 bool has_copied_pixels(Problem const& problem, Device const& device) {
-  return has_whole_units(problem, device) || has_flat_pixels(problem, device);
+  return has_units(problem, device) || has_flat_pixels(problem, device);
 }
 
 bool is_flat(Problem const& p) {
@@ -364,10 +381,11 @@ std::string print(FpropSmallCShape const& shape) {
   char const* const units = shape.filter_units == FilterUnits::channels  ? "FilterUnits::channels"
                             : shape.filter_units == FilterUnits::filters ? "FilterUnits::filters"
                                                                          : "FilterUnits::none";
-  return fmt::format("FpropSmallCShape{{{{{}, {}}}, {{{}, {}}}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}}}",
-                     shape.rows.stride, shape.rows.taps, shape.columns.stride, shape.columns.taps,
-                     shape.channels, shape.place, shape.async, shape.down, shape.across, shape.warps,
-                     shape.fragments, shape.bands, shape.blocks, units, shape.result_bytes);
+  return fmt::format(
+      "FpropSmallCShape{{{{{}, {}}}, {{{}, {}}}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}}}",
+      shape.rows.stride, shape.rows.taps, shape.columns.stride, shape.columns.taps, shape.channels,
+      shape.place, shape.async, shape.down, shape.across, shape.warps, shape.fragments, shape.bands,
+      shape.blocks, units, shape.result_bytes, shape.unit);
 }
 
 std::string FpropSmallCTraits::print() const {

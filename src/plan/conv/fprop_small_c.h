@@ -23,8 +23,13 @@ double small_c_mma_clocks(double on_h200, Gpu const& gpu);
 // The number of pixels of a tile's patch of x, which may not fit in an int if strides are large.
 Index patch_pixels(FpropSmallCShape const& shape);
 inline constexpr Index max_patch_pixels = 1 << 16;
-// Whether the kernels copy x 16 bytes at a time: channels in whole units or, in a flat problem, adjacent
-// pixels of any number of channels as one range.
+// The bytes that the kernels copy at a time of each pixel's channels: 16, 8 or 4; 0 if the channels are not
+// contiguous, or not in such units.
+int unit_of_channels(TensorDescription const& tensor);
+// The elements of a pixel in shared memory if its channels are copied.
+int place_of_copies(ConvolutionProblem const& problem);
+// Whether the kernels copy x to shared memory: channels in units or, in a flat problem, adjacent pixels of
+// any number of channels as one range.
 bool has_copied_pixels(ConvolutionProblem const& problem, Device const& device);
 // Whether a filter of one tap has an output for each pixel of x, in the same order, and the pixels are at
 // equal distances.

@@ -137,6 +137,10 @@ std::vector<KPartition> partitions_to_try(GemmRecipe const& recipe, PolicySearch
        has_all && has_sum_of_parts && !search.form.by_pointers && search.multiply == Multiply::wgmma});
 }
 
+bool streams_k(Offer<GemmProblem> const& offer) {
+  return offer.recipe.policy.partition == Partition::stream_k;
+}
+
 // Tries the partitions that are worth trying for the work of a policy, which has the given volume.
 void search_partitions(BestOffer<GemmProblem>& best, GemmRecipe const& undivided, Volume const& volume,
                        NamedPolicy const& named, PolicySearch const& search) {
@@ -167,8 +171,12 @@ void search_partitions(BestOffer<GemmProblem>& best, GemmRecipe const& undivided
       continue;
     }
     // On an H100, predicted gains of 0.4 to 2.2 % by stream-K at 4096^3, 6144^3 and 10240x4096x4096 turned
-    // out to be losses of 2 to 4 %; predicted gains of more than 10 % were real. In f64, 3 % were real.
-    bool const doubtful = k_partition.partition == Partition::stream_k && !search.is_specialized_f64();
+    // out to be losses of 2 to 4 %; predicted gains of more than 10 % were real. In f64, 3 % were real, and
+    // on an H200 1 % of 75 us in bf16 (docs/decisions/0045).
+    constexpr double long_seconds = 100e-6;
+    bool const doubtful = k_partition.partition == Partition::stream_k && !search.is_specialized_f64() &&
+                          recipe.predicted_seconds > long_seconds &&
+                          !(best.found() && streams_k(best.offer()));
     double const gain = doubtful ? 0.95 : 1.0;
     if (best.takes(recipe.predicted_seconds, named.share * gain))
       best.take({{}, workspace, recipe.predicted_seconds, recipe, {}});

@@ -45,8 +45,8 @@ struct Fit {
   double missing_of_last = 0.6;      // share for the last tile, if there are others (H200)
   // Rows of less than 128 bytes (H100, docs/decisions/0040); those of 64 bytes took at most 8 clocks.
   double clocks_of_half_row = 4, clocks_of_short_row = 13;
-  // Rows of windows and of their filter, of 64 bytes (H200: 2.3 to 3.1) and of 32 (H200: 1.6).
-  double clocks_of_half_window = 2.7, clocks_of_short_window = 1.6;
+  // Rows of windows and of their filter, of 64 bytes (H200: 1.9 to 3.1) and of 32 (H200: 1.6).
+  double clocks_of_half_window = 2.2, clocks_of_short_window = 1.6;
   // Operands loaded by threads, in clocks of a warp: measured at 4096^3 (12 to 16 per copy), and shifts for
   // rows of 17 and 255 elements of two bytes (H200).
   double clocks_of_copy = 14, clocks_of_shift = 74, clocks_of_wait = 700.0 / (4 * 4);

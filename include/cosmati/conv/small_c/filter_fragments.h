@@ -88,9 +88,9 @@ struct SmallCFilter {
       int const k = first + item % across * per_unit, of_taps = item / across,
                 r = of_taps / (steps * of_step);
       int const depth = of_taps - r * steps * of_step, s = depth / Traits::place;
-      at = k + (depth - s * Traits::place) * window.filter_input + r * window.filter_row +
-           s * window.filter_column;
-      return k < window.filters && s < shape.columns.taps;
+      int const c = depth - s * Traits::place;
+      at = k + c * window.filter_input + r * window.filter_row + s * window.filter_column;
+      return k < window.filters && s < shape.columns.taps && c < shape.channels;
     };
     load_units(shape.rows.taps * steps * of_step * across, locate, [&](int item, Unit const& value) {
       int const n = item % across * per_unit, depth = item / across;

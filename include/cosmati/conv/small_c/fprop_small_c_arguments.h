@@ -19,8 +19,8 @@ struct FpropSmallCShape {
   FpropAxis rows, columns;
   int channels = 1;  // of x, at most `place`
   int place = 4;     // elements of a pixel in shared memory; the others are zeros
-  // Channels fill the place, and are copied 16 bytes at a time: units of a pixel or, if its channels are not
-  // whole units, of a flat patch: one row of adjacent pixels for a filter of one tap.
+  // Channels are copied, `unit` bytes at a time: those of a pixel, in a place of whole 16 bytes, or all of a
+  // flat patch: one row of adjacent pixels for a filter of one tap.
   bool async = false;
   int down = 1, across = 16;     // outputs of a block's tile
   int warps = 4, fragments = 1;  // fragments of 16 outputs per warp
@@ -30,6 +30,7 @@ struct FpropSmallCShape {
   // Not 0: bytes of a pixel of y, whose pixels are adjacent and which one block computes whole. They are
   // collected in shared memory and stored 16 bytes at a time.
   int result_bytes = 0;
+  int unit = 16;  // bytes of a copy of x: 16, 8 or 4
   friend COSMATI_CONSTEXPR bool operator==(FpropSmallCShape const&, FpropSmallCShape const&) = default;
 
   static constexpr int band = 32;  // filters; a lane stores eight adjacent ones
@@ -63,7 +64,7 @@ struct FpropSmallCShape {
 
 // The emulator's kernels have their shapes in the arguments, except for these.
 inline constexpr int unfixed_fprop_warps = 2, unfixed_fprop_pixels = 16;
-inline constexpr int unfixed_fprop_bytes[] = {32, 48};  // of a pixel that is copied
+inline constexpr int unfixed_fprop_bytes[] = {32, 48};  // of a place that is filled by copies
 inline constexpr int unfixed_flat_place = 17;           // elements of a pixel of a flat patch
 inline constexpr int unfixed_fprop_place = 4;           // elements of other pixels
 

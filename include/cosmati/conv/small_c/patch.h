@@ -18,6 +18,16 @@ struct SmallCTile {
   }
 };
 
+// Begins to copy `bytes` bytes, 16, 8 or 4, to shared memory; zeros if they do not exist.
+COSMATI_DEVICE void copy_unit(int bytes, void* shared, void const* global, bool exists) {
+  if (bytes == 16)
+    arch::copy_async<16>(shared, global, exists ? 16 : 0);
+  else if (bytes == 8)
+    arch::copy_async<8>(shared, global, exists ? 8 : 0);
+  else
+    arch::copy_async<4>(shared, global, exists ? 4 : 0);
+}
+
 template <class Traits>
 struct SmallCPatch {
   using Element = typename Traits::Element;
@@ -43,8 +53,8 @@ struct SmallCPatch {
     return exists ? row * window.image_row + column * window.image_column : -1;
   }
 
-  // Begins to load the patch of a tile, with zeros outside x: into shared memory or, if the channels do not
-  // fill the place, into registers, from where keep_patch() moves them.
+  // Begins to load the patch of a tile, with zeros outside x: into shared memory or, if it is not copied,
+  // into registers, from where keep_patch() moves it.
   COSMATI_DEVICE void load_patch(SmallCTile const& tile, Pixels& pixel, unsigned char* patch) const {
     auto const* const image =
         arch::as_global(static_cast<Element const*>(window.image)) + tile.image * window.image_stride;
@@ -58,12 +68,13 @@ struct SmallCPatch {
       }
       arch::commit_copies();
     } else if constexpr (Traits::async) {
-      constexpr int pieces = pixel_bytes / 16;
+      int const units = pixel_bytes / shape.unit, of_unit = shape.unit / size;
       COSMATI_NO_UNROLL
-      for (int item = arch::thread(); item < shape.patch() * pieces; item += Traits::threads) {
-        int const at = item / pieces, piece = item - at * pieces, offset = offset_of(tile, at);
-        arch::copy_async<16>(patch + at * pitch + piece * 16,
-                             image + (offset < 0 ? 0 : offset + piece * (16 / size)), offset < 0 ? 0 : 16);
+      for (int item = arch::thread(); item < shape.patch() * units; item += Traits::threads) {
+        int const at = item / units, channel = (item - at * units) * of_unit, offset = offset_of(tile, at);
+        bool const exists = offset >= 0 && channel < shape.channels;
+        copy_unit(shape.unit, patch + at * pitch + channel * size, image + (exists ? offset + channel : 0),
+                  exists);
       }
       arch::commit_copies();
     } else {

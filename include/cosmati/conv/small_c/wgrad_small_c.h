@@ -52,8 +52,7 @@ struct WgradSmallC : SmallCPatch<Traits> {
   using Base::shape, Base::window, Base::size;
   using typename Base::Element;
   static constexpr int tiles = Traits::tiles, fragments = Traits::fragments;
-  static constexpr int depth = 32 / size;                                          // outputs of a step
-  static constexpr int of_piece = 16 / size, pieces = Traits::filters / of_piece;  // filters of 16 bytes
+  static constexpr int depth = 32 / size;       // outputs of a step
   using Sums = float[fragments][tiles + 1][4];  // the last tile: the sum of dy
 
   WgradSmallCArguments const& all;
@@ -70,16 +69,17 @@ struct WgradSmallC : SmallCPatch<Traits> {
   COSMATI_DEVICE void load_gradient(SmallCTile const& tile, unsigned char* to) const {
     auto const* const from =
         arch::as_global(static_cast<Element const*>(all.gradient)) + tile.image * all.gradient_image;
+    int const of_unit = of.gradient_unit / size, units = Traits::filters / of_unit;
     COSMATI_NO_UNROLL
-    for (int item = arch::thread(); item < of.outputs_of_steps(size) * pieces; item += Traits::threads) {
-      int const output = item / pieces, filter = item % pieces * of_piece;
+    for (int item = arch::thread(); item < of.outputs_of_steps(size) * units; item += Traits::threads) {
+      int const output = item / units, filter = item % units * of_unit;
       int row, column;
       bool const exists = find(tile, output, row, column) && first_filter + filter < window.filters;
       int offset = 0;
       if (exists)
         offset = (tile.row + row) * all.gradient_row + (tile.column + column) * all.gradient_column +
                  first_filter + filter;
-      arch::copy_async<16>(to + output * Traits::pitch + filter * size, from + offset, exists ? 16 : 0);
+      copy_unit(of.gradient_unit, to + output * Traits::pitch + filter * size, from + offset, exists);
     }
     arch::commit_copies();
   }

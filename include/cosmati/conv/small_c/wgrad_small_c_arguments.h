@@ -10,6 +10,7 @@ struct WgradSmallCShape {
   // so the columns of taps are then rounded up to an even number.
   FpropSmallCShape tile;
   int warps_of_filters = 1;  // the other warps have the same filters, and other outputs of the tile
+  int gradient_unit = 16;    // bytes of a copy of dy: 16, 8 or 4
   friend COSMATI_CONSTEXPR bool operator==(WgradSmallCShape const&, WgradSmallCShape const&) = default;
 
   COSMATI_CONSTEXPR int filters() const { return 16 * tile.fragments * warps_of_filters; }

@@ -25,6 +25,9 @@ constexpr unsigned sum_threads = 512, lanes_of_sum = 32;  // WgradSmallCTraits
 
 // 16-bit channels that fill their places, in matrices of eight columns.
 constexpr int max_channels = 280;
+// Filters are few if they are at most these, and x has so many times as many channels. 36 filters of 256
+// channels took 191 us, warp_specialized 171 (H200).
+constexpr int few_filters = 32, few = 4;
 
 // Filters of one tap are left to wgrad_pointwise, which copies with fewer instructions.
 bool is_copied(Problem const& p, Device const& device) {
@@ -52,7 +55,7 @@ std::string wgrad_small_c_violation(Problem const& p, char const* dy, Device con
   if (copied ? p.x.extent(1) > max_channels : p.x.extent(1) * size_of(type) > max_vector_bytes)
     return fmt::format(
         "{} channels of {} bytes; at most {} bytes, or, with several taps, {} 16-bit channels in contiguous and "
-        "aligned units of eight",
+        "aligned units of two",
         p.x.extent(1), size_of(type), max_vector_bytes, max_channels);
   if (p.dilation[0] != 1 || p.dilation[1] != 1) return "dilated taps are not adjacent";
   if (type != p.y.type || size_of(type) < 2 || !mma_takes(type, type, accumulator_type(type, type)))
@@ -67,10 +70,8 @@ std::string wgrad_small_c_violation(Problem const& p, char const* dy, Device con
   if (p.y.layout.stride[1] != 1 && p.y.extent(1) > 1)
     return fmt::format("{}: its channels are {} elements apart; expected 1 (channels last)", dy,
                        p.y.layout.stride[1]);
-  int const of_unit = max_vector_bytes / size_of(type);
-  bool whole = p.y.extent(1) % of_unit == 0 && p.y.alignment % max_vector_bytes == 0;
-  for (int d : {0, 2, 3}) whole = whole && (p.y.extent(d) == 1 || p.y.layout.stride[d] % of_unit == 0);
-  if (!whole) return fmt::format("{}: the channels of {} are not in units of 16 bytes", dy, to_string(p.y));
+  if (unit_of_channels(p.y) == 0)
+    return fmt::format("{}: the channels of {} are not in units of 4 bytes", dy, to_string(p.y));
   for (TensorDescription const* tensor : {&p.x, &p.y})
     for (int d : {1, 2, 3})
       if (tensor->layout.stride[d] < 0 || tensor->layout.stride[d] * tensor->extent(d) > max_int / 4)
@@ -93,7 +94,9 @@ class WgradSmallCSearch {
     size_ = size_of(problem.x.type);
     // Matrices of 16-bit elements need windows of adjacent outputs that begin at multiples of 16 bytes.
     tile.async = is_copied(problem, device);
-    tile.place = tile.async                                                           ? tile.channels
+    if (tile.async) tile.unit = unit_of_channels(problem.x);
+    base_.gradient_unit = unit_of_channels(problem.y);
+    tile.place = tile.async ? place_of_copies(problem)
                  : tile.channels <= 4 && (size_ == 4 || tile.columns.stride % 2 == 0) ? 4
                                                                                       : 8;
     if (!tile.async && tile.place == 4) tile.columns.taps += tile.columns.taps % 2;
@@ -169,7 +172,7 @@ class WgradSmallCSearch {
   // and to eight first layers in bf16 (docs/decisions/0026).
   Costs costs(FpropSmallCShape const& tile) const {
     if (!tile.async) return {2, 0.4, 0, 0, 13 + 9.1 * tile.channels, 15.6, 0.06, 0.5, 1e-5};
-    double const units = static_cast<double>(tile.place * size_) / max_vector_bytes;
+    double const units = static_cast<double>(tile.place * size_) / tile.unit;
     return {0.5, 0.2, 300, 123, 100 * units, 100, 0, 0.5, 5e-6};
   }
 
@@ -181,7 +184,7 @@ class WgradSmallCSearch {
     double const steps = shape.steps(size_), columns = shape.tiles() + 1;
     double const tensor = steps * shape.filters() / 16 * columns * small_c_mma_clocks(cost.mma, gpu_);
     double const shared = steps * shape.warps_of_filters * (tile.fragments * 4 + columns * 2) * cost.access;
-    double const pieces = shape.outputs_of_steps(size_) * shape.filters() * size_ / max_vector_bytes;
+    double const pieces = shape.outputs_of_steps(size_) * shape.filters() * size_ / shape.gradient_unit;
     double const moves = (tile.patch() * cost.pixel + pieces * cost.piece) / 32 / 4;
     double const others = to_double(plan.bands * plan.tap_bands), blocks = to_double(plan.blocks);
     double const together =
@@ -215,7 +218,10 @@ int column_tiles_of(WgradSmallCShape const& shape, bool fixed) {
 
 bool exchanges_images(Problem const& p) {
   if (!mirror_violation(p).empty()) return false;
-  return p.y.extent(1) < p.x.extent(1) && p.y.extent(1) * size_of(p.y.type) <= max_vector_bytes;
+  Index const channels = p.y.extent(1), bytes = channels * size_of(p.y.type);
+  if (bytes <= max_vector_bytes) return channels < p.x.extent(1);
+  return size_of(p.y.type) == 2 && channels <= few_filters && channels * few <= p.x.extent(1) &&
+         unit_of_channels(p.x) > 0 && unit_of_channels(p.y) > 0;
 }
 
 WgradSmallCPlan wgrad_small_c_plan(Problem const& problem, Device const& device) {
@@ -230,9 +236,9 @@ WgradSmallCPlan wgrad_small_c_plan(Problem const& problem, Device const& device)
 }
 
 std::string WgradSmallCTraits::print() const {
-  return fmt::format("WgradSmallCTraits<WgradSmallCShape{{{}, {}}}, {}, {}, {}, {},\n{},\n{}>",
-                     plan::print(shape.tile), shape.warps_of_filters, column_tiles, fixed, swapped,
-                     name_of(type), epilogue, destination);
+  return fmt::format("WgradSmallCTraits<WgradSmallCShape{{{}, {}, {}}}, {}, {}, {}, {},\n{},\n{}>",
+                     plan::print(shape.tile), shape.warps_of_filters, shape.gradient_unit, column_tiles,
+                     fixed, swapped, name_of(type), epilogue, destination);
 }
 
 program::Program wgrad_small_c_program(Plan<Problem> const& plan) {

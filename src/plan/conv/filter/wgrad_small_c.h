@@ -8,8 +8,8 @@
 
 namespace cosmati::plan {
 
-// Whether x and dy are exchanged, because dy has few channels; the kernel then cannot sum dy for the bias
-// gradient.
+// Whether x and dy are exchanged, because dy has much fewer channels; the kernel then cannot sum dy for the
+// bias gradient.
 bool exchanges_images(ConvolutionProblem const& problem);
 
 struct WgradSmallCPlan {

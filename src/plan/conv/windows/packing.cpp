@@ -159,12 +159,6 @@ PackedResult packed_result(Problem const& p, PackRecipe const& recipe) {
 Index result_bytes(Problem const& p, PackRecipe const& recipe) {
   return p.w.extent(0) * packed_result(p, recipe).of_filter() * size_of(p.w.type);
 }
-// The result follows the packed image, past the end of which the last window may read.
-std::size_t place_of_result(Problem const& p, PackRecipe const& recipe) {
-  return padded_bytes(recipe.of_image +
-                      static_cast<std::size_t>(packed_image(p, recipe).bytes() + step_bytes));
-}
-
 // Calls use(packed tensor, pointer to member of ConvolutionProblem) for each tensor that is packed.
 template <class Use>
 void for_each_packed(Problem const& p, PackRecipe const& recipe, Use&& use) {
@@ -275,8 +269,10 @@ void place_in_workspace(PackRecipe& recipe, Problem const& problem, std::size_t 
     place = padded_bytes(recipe.end);
     recipe.end = place + static_cast<std::size_t>(packed.bytes());
   });
-  if (packs_result(problem, recipe))
-    recipe.end = place_of_result(problem, recipe) + static_cast<std::size_t>(result_bytes(problem, recipe));
+  if (!packs_result(problem, recipe)) return;
+  // The last window may read past the end of the packed image.
+  recipe.of_result = padded_bytes(recipe.end + (recipe.image ? std::size_t{step_bytes} : 0));
+  recipe.end = recipe.of_result + static_cast<std::size_t>(result_bytes(problem, recipe));
 }
 
 std::string packing_violation(Problem const& problem, PackRecipe const& recipe) {
@@ -322,11 +318,14 @@ std::string packing_text(Problem const& problem, PackRecipe const& recipe, Gpu c
     text += std::string(text.empty() ? "" : " and ") + "dy";
     bytes += static_cast<Index>(gradient_matrix(problem).transposed().bytes);
   }
+  if (!text.empty())
+    text += recipe.transposes && !recipe.image ? " transposed first"
+            : recipe.transposes                ? " packed first, channels last, and pixels of dy last"
+            : packs_for_data(problem, recipe)  ? " packed first, channels of dy last"
+                                               : " packed first, channels last";
+  if (recipe.pads) text += std::string(text.empty() ? "" : ", ") + "channels of x padded by TMA";
+  if (packs_result(problem, recipe)) bytes += result_bytes(problem, recipe);
   if (text.empty()) return text;
-  text += recipe.transposes && !recipe.image ? " transposed first"
-          : recipe.transposes                ? " packed first, channels last, and pixels of dy last"
-          : packs_for_data(problem, recipe)  ? " packed first, channels of dy last"
-                                             : " packed first, channels last";
   if (recipe.rows > 0)
     text += fmt::format(", {} rows of {} channels in {}, a row's taps side by side", recipe.rows,
                         problem.x.extent(1), recipe.place);
@@ -353,7 +352,7 @@ program::KernelSpec unpack_kernel(int element_bytes) {
 
 bool packs_result(Problem const& problem, PackRecipe const& recipe) {
   bool const whole = problem.x.extent(1) * size_of(problem.x.type) % step_bytes == 0;
-  return is_filter(problem) && recipe.image && (recipe.rows > 0 || !whole);
+  return is_filter(problem) && (recipe.pads || (recipe.image && (recipe.rows > 0 || !whole)));
 }
 
 UnpackLaunch unpack_launch(Problem const& problem, PackRecipe const& recipe) {
@@ -361,7 +360,7 @@ UnpackLaunch unpack_launch(Problem const& problem, PackRecipe const& recipe) {
   UnpackParameters& made = launch.parameters;
   Layout const& layout = problem.w.layout;
   PackedResult const from = packed_result(problem, recipe);
-  launch.from = place_of_result(problem, recipe);
+  launch.from = recipe.of_result;
   made.filter = from.of_filter();
   made.row = from.channels * from.columns;
   made.column = recipe.rows > 0 ? recipe.place : from.channels;

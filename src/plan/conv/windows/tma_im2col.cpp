@@ -222,12 +222,14 @@ std::string problem_kind_violation(Problem const& p, Gpu const& gpu, PackRecipe 
   return {};
 }
 
-void set_image(WindowProduct& made, TensorDescription const& image) {
+// `channels`: those that exist; TMA fills the others with zeros.
+void set_image(WindowProduct& made, TensorDescription const& image, Index channels) {
   for (int i = 0; i < 4; ++i) {
     int const of_image = i == 0 ? 1 : i == 3 ? 0 : 4 - i;
     made.image.extent[i] = image.extent(of_image);
     made.image.stride[i] = image.layout.stride[of_image];
   }
+  made.image.extent[0] = channels;
 }
 
 // `row` is the dimension of w whose elements are contiguous, `line` the other dimension of channels.
@@ -316,14 +318,14 @@ std::string map_violation(WindowProduct const& made, Problem const& p) {
 }
 
 // Sets the maps and strides of one launch; returns why this is impossible.
-std::string set_operands(WindowProduct& made, Problem const& p, PackRecipe const& packing) {
+std::string set_operands(WindowProduct& made, Problem const& p, PackRecipe const& packing, Index channels) {
   TensorDescription const& image = image_of(p);
   ConvolutionForm const& form = made.form;
   bool const gradient = is_filter(p);
   if (!is_in_order(gradient ? form.k : form.m, "npq") ||
       !is_in_order(gradient ? form.image_outer() : form.k, "rsc"))
     return "the strides of the images do not follow image, row, column and channel";
-  set_image(made, image);
+  set_image(made, image, channels);
   std::string sentence =
       tensor_violation(&image == &p.x ? "x" : "dy", "channels", image, made.image.extent, made.image.stride);
   if (!sentence.empty()) return sentence;
@@ -385,6 +387,7 @@ WindowProducts window_products(Problem const& problem, Gpu const& gpu, PackRecip
     return static_cast<double>(tensor.layout.span()) * size_of(tensor.type);
   };
   all.operand_bytes = bytes(image) * share_read(p) + bytes(other);
+  Index const channels = packing.pads ? image_of(problem).extent(1) : image.extent(1);
   std::vector<ConvolutionForm> forms = forms_of(p);
   unify(forms);
   bool are_matrices = true, epilogues_are = true;
@@ -394,7 +397,7 @@ WindowProducts window_products(Problem const& problem, Gpu const& gpu, PackRecip
     made.form = with_image(all.filter_gradient ? form : stepwise(form, row_bytes / size_of(image.type)),
                            all.image_is_a);
     made.product = gemm_view(made.form);
-    all.refusal = set_operands(made, p, packing);
+    all.refusal = set_operands(made, p, packing, channels);
     if (!all.refusal.empty()) return all;
     DigitArguments const& d = made.form.d.arguments;
     bool const along_m = made.form.rows() > 1 && std::abs(d.row_stride[2]) < std::abs(d.column_stride[2]);

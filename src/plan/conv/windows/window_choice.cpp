@@ -180,8 +180,10 @@ class WindowSearch {
     std::size_t const workspace = packing.end;
     if (std::string no = workspace_violation(workspace, options_.max_workspace); !no.empty())
       return refuse(std::move(no));
-    // Stream-K is unmeasured here: require a predicted gain of 5 %.
-    double const share = streams ? 0.95 : 1.0;
+    // Stream-K must be predicted to be 5 % faster than whole tiles, or their parts.
+    bool const doubtful =
+        streams && !(best_.found() && best_.offer().recipe.product.policy.partition == Partition::stream_k);
+    double const share = doubtful ? 0.95 : 1.0;
     if (!best_.takes(recipe.predicted_seconds, share)) return;
     made.product = recipe;
     made.stepwise = !windows_.filter_gradient;  // one tap per step
@@ -214,13 +216,13 @@ class WindowSearch {
 
   // The time that TMA needs for the rows that it unrolls. Measured on an H200, in clocks of a multiprocessor
   // per row of 128 bytes: 4.7; 5.8 if windows overlap in memory; 9 if they also begin within sectors. Rows of
-  // 64 bytes: 2.3 to 3.1. Rows of 32 bytes: 1.6 for each row of windows and filter, hence 2.3 if those of the
+  // 64 bytes: 1.9 to 3.1. Rows of 32 bytes: 1.6 for each row of windows and filter, hence 2.3 if those of the
   // filter are not counted.
   double tma_seconds(GemmPolicy const& p, Volume const& volume) const {
     Index const step = packing_.place * problem_.stride[1] * size_of(problem_.x.type);
     double const whole = packing_.rows == 0 ? clocks_of_row : step % 32 == 0 ? 5.8 : 9;
     double clocks = whole;
-    if (packing_.rows == 0 && windows_.row_bytes <= 64) clocks = windows_.row_bytes == 64 ? 2.7 : 2.3;
+    if (packing_.rows == 0 && windows_.row_bytes <= 64) clocks = windows_.row_bytes == 64 ? 2.2 : 2.3;
     double const rows = volume.tiles * volume.steps * (windows_.image_is_a ? p.block_m : p.block_n);
     return unrolling_seconds(rows, clocks, device_.gpu);
   }
@@ -243,6 +245,37 @@ std::optional<int> requested_row_bytes(Problem const& problem, PolicyRequest con
   if (!policy.block_k) return {};
   int const bytes = *policy.block_k * size_of(type);
   return bytes == 32 || bytes == 64 ? bytes : step_bytes;
+}
+
+// The bytes of a step that are tried: those requested or else as many as channels fill, and half of them if a
+// tap's last step would be at most half full.
+std::vector<int> steps_to_try(Problem const& problem, PackRecipe const& packing, Device const& device,
+                              PolicyRequest const& policy) {
+  if (std::optional<int> const requested = requested_row_bytes(problem, policy)) return {*requested};
+  bool const emulated = device.backend == Backend::emulator;
+  int const bytes = bytes_of_step(problem, packing, emulated);
+  TensorDescription const& image = problem.direction == ConvolutionDirection::data ? problem.y : problem.x;
+  Index const of_tap = image.extent(1) * size_of(image.type), rest = of_tap % step_bytes;
+  if (emulated || is_filter(problem) || packing.rows > 0 || size_of(image.type) != 2 || of_tap < step_bytes ||
+      rest == 0 || rest > step_bytes / 2)
+    return {bytes};
+  return {bytes, step_bytes / 2};
+}
+
+Offer<Problem> offer_with(Problem const& problem, Device const& device, PlanOptions const& options,
+                          PackRecipe const& packing, int row_bytes) {
+  Offer<Problem> offer;
+  WindowProducts const windows = window_products(problem, device.gpu, packing, row_bytes);
+  offer.refusal = windows.refusal;
+  if (offer.refusal.empty()) offer.refusal = packing_violation(problem, packing);
+  if (!offer.refusal.empty()) return offer;
+  CanonicalGemm const& front = windows.parts.front().product;
+  if (device.backend == Backend::emulator && !emulator::has_window_product(front.a.type, front.b.type)) {
+    offer.refusal = fmt::format("the emulator has this kernel for f16, tf32 and s8, not for {} and {}",
+                                name_of(front.a.type), name_of(front.b.type));
+    return offer;
+  }
+  return WindowSearch(problem, device, options, windows, packing).best();
 }
 
 }  // namespace
@@ -268,17 +301,18 @@ Offer<Problem> warp_specialized_convolution(Problem const& problem, Device const
   if (best.refusal.empty()) best.refusal = extent_violation(forms_of(problem));
   if (best.refusal.empty()) best.refusal = elements_violation(problem);
   if (!best.refusal.empty()) return best;
-  // Candidates: the operands in place or, if TMA cannot read one, with that operand packed; for filter
-  // gradients in tf32, of which wgmma reads only one operand in place, with dy transposed; and with image
-  // rows packed together.
-  std::vector<PackRecipe> packings{{},
-                                   {.other = true},
-                                   {.image = true},
-                                   {.image = true, .other = true},
-                                   {.transposes = true},
-                                   {.image = true, .transposes = true}};
+  // Candidates: the operands in place, of filter gradients also with padded channels; if TMA cannot read one,
+  // with that operand packed; for filter gradients in tf32, of which wgmma reads only one operand in place,
+  // with dy transposed; and with image rows packed together.
+  std::vector<PackRecipe> packings{{}, {.other = true}};
+  bool const gradient = is_filter(problem);
+  if (gradient) packings.insert(packings.end(), {{.pads = true}, {.other = true, .pads = true}});
+  packings.insert(packings.end(), {{.image = true}, {.image = true, .other = true}});
+  packings.push_back({.transposes = true});
+  if (gradient) packings.push_back({.pads = true, .transposes = true});
+  packings.push_back({.image = true, .transposes = true});
   std::size_t const plain = packings.size();
-  bool const transposes = problem.direction == ConvolutionDirection::filter && size_of(problem.x.type) == 4;
+  bool const transposes = gradient && size_of(problem.x.type) == 4;
   for (PackRecipe packing : packings_of_rows(problem)) {
     packing.transposes = transposes;
     packings.push_back(packing);
@@ -287,28 +321,17 @@ Offer<Problem> warp_specialized_convolution(Problem const& problem, Device const
     packing.other = true;  // dy, if TMA cannot read it in place
     packings.push_back(packing);
   }
-  bool taken = false;
+  bool taken = false, is_first = true;
   for (std::size_t i = 0; i < packings.size(); ++i) {
     if (taken && i < plain) continue;
-    Offer<Problem> offer;
-    int const row_bytes =
-        requested_row_bytes(problem, options.policy)
-            .value_or(bytes_of_step(problem, packings[i], device.backend == Backend::emulator));
-    WindowProducts const windows = window_products(problem, device.gpu, packings[i], row_bytes);
-    offer.refusal = windows.refusal;
-    if (offer.refusal.empty()) offer.refusal = packing_violation(problem, packings[i]);
-    taken = taken || offer.refusal.empty();
-    if (offer.refusal.empty()) {
-      CanonicalGemm const& front = windows.parts.front().product;
-      if (device.backend == Backend::emulator && !emulator::has_window_product(front.a.type, front.b.type))
-        offer.refusal = fmt::format("the emulator has this kernel for f16, tf32 and s8, not for {} and {}",
-                                    name_of(front.a.type), name_of(front.b.type));
-      else
-        offer = WindowSearch(problem, device, options, windows, packings[i]).best();
+    for (int const row_bytes : steps_to_try(problem, packings[i], device, options.policy)) {
+      Offer<Problem> offer = offer_with(problem, device, options, packings[i], row_bytes);
+      taken = taken || offer.refusal.empty();
+      bool const replaces =
+          std::exchange(is_first, false) || (!best.refusal.empty() && offer.refusal.empty());
+      if (replaces || (offer.refusal.empty() && offer.predicted_seconds < best.predicted_seconds))
+        best = std::move(offer);
     }
-    bool const first = i == 0 || (!best.refusal.empty() && offer.refusal.empty());
-    if (first || (offer.refusal.empty() && offer.predicted_seconds < best.predicted_seconds))
-      best = std::move(offer);
   }
   return best;
 }
