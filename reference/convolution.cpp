@@ -108,8 +108,9 @@ void data_gradient(ConvolutionProblem const& problem, ConvolutionProblem::Argume
 // Whether a filter gradient may be computed as that of a convolution from dy to x, whose padding is
 // zeros around dy.
 bool may_exchange_images(ConvolutionProblem const& p) {
-  return p.groups == 1 && p.stride[0] == 1 && p.stride[1] == 1 && p.y.extent(1) < p.x.extent(1) &&
-         p.y.extent(1) <= 8;
+  Index const filters = p.y.extent(1), channels = p.x.extent(1);
+  return p.groups == 1 && p.stride[0] == 1 && p.stride[1] == 1 &&
+         ((filters <= 8 && filters < channels) || (filters <= 32 && 4 * filters <= channels));
 }
 
 // dw[k, c, t, r, s] = sum over n, o, p, q of dy[n, k, o, p, q] * x[n, c, d, h, w]

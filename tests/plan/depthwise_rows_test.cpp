@@ -190,6 +190,22 @@ TEST(DepthwiseRows, RefusesWhatItCannotKeepInRegisters) {
             "16 channels and 32 filters in 16 groups; each channel must form its own group, with one filter");
 }
 
+// 64 images, as measured on an H200: 304, 252 and 336 blocks of whole columns are divided where that leaves
+// no multiprocessor with more blocks than the others, and only there.
+TEST(DepthwiseRows, PartsFillTheMultiprocessorsEvenly) {
+  auto const rows = [](Index count, Index taps, Index extent) {
+    Geometry g = padded(channels(count, taps, 1, extent, extent), taps / 2, taps / 2, taps / 2, taps / 2);
+    g.n = 64;
+    auto const plan = make_plan(
+        problem_of(ConvolutionDirection::forward, DataType::f16, DataType::f16, TensorFormat::nhwc, g),
+        described_h200(), only());
+    return std::get<DepthwiseRowsRecipe>(plan.recipe.own).groups_of_part;
+  };
+  EXPECT_EQ(rows(128, 3, 74), 25);
+  EXPECT_EQ(rows(144, 3, 56), 28);
+  EXPECT_EQ(rows(672, 5, 14), 14);
+}
+
 // Sums and filters have constant indices after unrolling; a single index that is not constant would put all
 // of them in local memory.
 TEST(DepthwiseRows, CompilesWithoutLocalMemory) {

@@ -199,6 +199,10 @@ TEST(FpropSmallC, EveryGeometryOfPartialPlaces) {
         expect_right(with_forward_epilogue(problem_of(forward, type, type, TensorFormat::nhwc, geometry)),
                      "fprop_small_c");
       }
+  // The filter is read along the channels of dx, of which the units of a place have as many as exist.
+  Geometry geometry = first_layers().front();
+  geometry.c = 16, geometry.k = 18;
+  expect_right(problem_of(data, DataType::f16, DataType::f16, TensorFormat::nhwc, geometry), "fprop_small_c");
 }
 
 TEST(FpropSmallC, EveryGeometry) {

@@ -182,6 +182,17 @@ TEST(WindowProduct, FilterGradientsPadChannelsByTma) {
       EXPECT_EQ(recipe.find("x packed"), std::string::npos) << recipe;
       for (char const* const policy : {"", "partition=split_k"}) expect_right(p, kernel, policy);
     }
+  // TMA cannot read dy.
+  Geometry geometry = windowed_geometries()[1];
+  auto p =
+      problem_of(ConvolutionDirection::filter, DataType::f16, DataType::f32, TensorFormat::nhwc, geometry);
+  p.y.alignment = 2;
+  PlanOptions options;
+  options.kernel = kernel;
+  std::string const recipe = make_plan(p, emulated_device(), options).chosen().recipe;
+  EXPECT_NE(recipe.find("dy packed first, channels last, channels of x padded by TMA"), std::string::npos)
+      << recipe;
+  expect_right(p, kernel);
 }
 
 // wgmma reads tf32 in place only along k, so dy is transposed, and x passes through registers.

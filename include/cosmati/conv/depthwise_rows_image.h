@@ -1,5 +1,6 @@
 // The rows of an image that a thread of depthwise_rows reads, one after another.
 #pragma once
+#include "cosmati/arch/memory.h"
 #include "cosmati/arch/thread.h"
 #include "cosmati/arch/words.h"
 #include "cosmati/conv/depthwise_rows_shape.h"
@@ -7,12 +8,14 @@
 namespace cosmati {
 
 // Reads the columns of one run, `shape.vector` channels each; those outside the image are zero. With
-// `shape.ahead`, the next row is loaded while the current one is used.
-template <class Element, DepthwiseRowsShape shape>
+// `shape.ahead`, the next row is loaded while the current one is used; with `prefetches`, it is brought into
+// the L2 cache.
+template <class Element, DepthwiseRowsShape shape, bool prefetches = false>
 class DepthwiseRowsImage {
  public:
   static constexpr int vector = shape.vector, columns = shape.columns_in();
   static constexpr int bytes = vector * static_cast<int>(sizeof(Element));
+  static constexpr int own = shape.own_columns();
   using Row = arch::Words<bytes>[columns];
 
   // Arguments: DepthwiseRowsArguments or DepthwiseRowsFilterArguments; the first row begins at (row, column).
@@ -35,7 +38,10 @@ class DepthwiseRowsImage {
     }
     ++row_;
     line_ += all.image_row;
-    if constexpr (shape.ahead) load(all, next_);
+    if constexpr (shape.ahead)
+      load(all, next_);
+    else if constexpr (prefetches)
+      prefetch(all);
   }
 
   template <class Sum>
@@ -56,6 +62,15 @@ class DepthwiseRowsImage {
       to[x] = arch::load_words<bytes>(
           line_ + x * all.image_column,
           exists && static_cast<unsigned>(column_ + x) < static_cast<unsigned>(all.width));
+  }
+  // Prefetches the columns of the next row that no run before this one reads.
+  template <class Arguments>
+  COSMATI_DEVICE void prefetch(Arguments const& all) const {
+    if (static_cast<unsigned>(row_) >= static_cast<unsigned>(all.height)) return;
+    COSMATI_UNROLL
+    for (int x = columns - own; x < columns; ++x)
+      if (static_cast<unsigned>(column_ + x) < static_cast<unsigned>(all.width))
+        arch::prefetch(line_ + x * all.image_column);
   }
 
   Element const* line_;

@@ -32,6 +32,11 @@ struct DepthwiseRowsShape {
   COSMATI_CONSTEXPR int columns_in() const {
     return transposed ? run / column_step + columns_before() : (run - 1) * column_step + column_taps;
   }
+  // Those of them that no run before this one reads.
+  COSMATI_CONSTEXPR int own_columns() const {
+    int const own = transposed ? run / column_step : run * column_step;
+    return own < columns_in() ? own : columns_in();
+  }
   friend COSMATI_CONSTEXPR bool operator==(DepthwiseRowsShape const&, DepthwiseRowsShape const&) = default;
 };
 

@@ -176,8 +176,8 @@ struct RowsChoice {
   int blocks = 1;
 };
 
-// The fastest of the shapes measured on an H100 (decision 26), by the larger number of taps and the larger
-// stride of both directions, and the columns of results.
+// The fastest of the shapes measured on an H100, and for 5x5 taps on an H200 (docs/decisions/0026), by the
+// larger number of taps and the larger stride of both directions, and the columns of results.
 RowsChoice channels_choice(ConvolutionDirection direction, Index taps, Index stride, Index columns) {
   bool const data = direction == ConvolutionDirection::data;
   bool const sevens = columns % 7 == 0;
@@ -200,7 +200,8 @@ RowsChoice channels_choice(ConvolutionDirection direction, Index taps, Index str
   if (taps <= 3)
     return columns <= 14 ? RowsChoice{.vector = 4, .run = 1, .ahead = true, .blocks = 6}
                          : RowsChoice{.vector = 4, .run = 4, .blocks = 4};
-  if (taps <= 5 && stride == 1 && columns <= 7) return {.vector = 2, .run = 8, .blocks = 3};
+  if (taps <= 5 && stride == 1 && columns % 14 == 0) return {.vector = 1, .run = 14, .blocks = 3};
+  if (taps <= 5 && stride == 1 && columns <= 7) return {.vector = 2, .run = 7, .blocks = 3};
   if (taps <= 5) return {.vector = 2, .run = 4, .blocks = 4};
   if (stride == 1) return {.vector = 1, .run = 7, .blocks = 4};
   return data ? RowsChoice{.vector = 1, .run = 8, .blocks = 3}
@@ -262,14 +263,6 @@ std::optional<DepthwiseRowsShape> rows_shape(Problem const& p, bool channels_las
   return shape;
 }
 
-Index rows_of_part(Index rows, Index minimum, Index per_part, DepthwiseRowsShape const& shape,
-                   Gpu const& gpu) {
-  Index const wanted = Index{shape.blocks} * depthwise_rows_threads * gpu.multiprocessors / 2;
-  Index parts = 1;
-  while (per_part * parts < wanted && ceiling_divide(rows, 2 * parts) >= minimum) parts *= 2;
-  return std::max<Index>(1, ceiling_divide(rows, parts));
-}
-
 double rows_seconds(Problem const& p, Gpu const& gpu) {
   constexpr double share_of_memory = 0.85, share_of_rate = 0.33;
   double const products = to_double(p.y.layout.shape.size()) * to_double(p.w.extent(2) * p.w.extent(3));
@@ -303,6 +296,33 @@ std::string DepthwiseRowsTraits::print() const {
   return fmt::format("DepthwiseRowsTraits<{}, {}>", types.print(), shape_text(shape));
 }
 
+namespace {
+
+// The rows of a part. With more parts, blocks are distributed more evenly over the multiprocessors, but each
+// part reads the rows above its own again. Follows 40 measurements of eight layers on an H200
+// (docs/decisions/0026).
+Index rows_of_part(Index rows, Index threads, DepthwiseRowsShape const& shape, Gpu const& gpu) {
+  constexpr double not_filled = 0.7;  // fewer blocks than this share of the resident ones take as long
+  constexpr double gain = 0.05;       // that another part must have
+  Index const again = shape.live_groups() - 1, minimum = again + 3;
+  Index best = std::max<Index>(1, rows);
+  double least = 0;
+  for (Index parts = 1; parts == 1 || ceiling_divide(rows, parts) >= minimum; parts += 1 + parts / 32) {
+    Index const of_part = std::max<Index>(1, ceiling_divide(rows, parts));
+    Index const blocks = ceiling_divide(threads * ceiling_divide(rows, of_part), depthwise_rows_threads);
+    Index const most = ceiling_divide(blocks, std::max<Index>(1, gpu.multiprocessors)),
+                rest = most % shape.blocks;
+    double const last = rest == 0 ? 0 : std::max(to_double(rest), not_filled * shape.blocks);
+    double const clocks =
+        to_double(of_part + again) * (to_double(most - rest) + last) * (1 + gain * to_double(parts - 1));
+    if (parts > 1 && clocks >= least) continue;
+    best = of_part, least = clocks;
+  }
+  return best;
+}
+
+}  // namespace
+
 Offer<Problem> depthwise_rows(Problem const& problem, Device const& device, PlanOptions const& options) {
   Offer<Problem> offer;
   offer.refusal = depthwise_rows_violation(problem, device, options);
@@ -329,8 +349,7 @@ Offer<Problem> depthwise_rows(Problem const& problem, Device const& device, Plan
   rows.store_width = std::min(channel_vector(result), shape->vector);
   Extents const extents = extents_of(problem, rows.shape);
   rows.groups_of_part = to_int(std::max<Index>(1, extents.groups));
-  rows.groups_of_part = to_int(
-      rows_of_part(extents.groups, shape->live_groups() + 2, threads_of(problem, rows), *shape, device.gpu));
+  rows.groups_of_part = to_int(rows_of_part(extents.groups, threads_of(problem, rows), *shape, device.gpu));
   if (threads_of(problem, rows) > max_int - depthwise_rows_threads) {
     offer.refusal =
         fmt::format("{} threads; at most {}", threads_of(problem, rows), max_int - depthwise_rows_threads);

@@ -59,9 +59,6 @@ std::string shape_text(DepthwiseRowsShape const& shape);
 // that the emulator has, if any. `max_vector`: the largest vector of channels; 1 unless they are contiguous.
 std::optional<DepthwiseRowsShape> rows_shape(ConvolutionProblem const& problem, bool channels_last,
                                              int max_vector, bool emulated);
-// Divides `rows` rows into parts with `threads` threads each, enough to fill the GPU; returns the number of
-// rows of a part, at least `minimum`.
-Index rows_of_part(Index rows, Index minimum, Index threads, DepthwiseRowsShape const& shape, Gpu const& gpu);
 // Predicted seconds without the launches, from the memory traffic and the multiply-adds, which partly
 // overlap; within a quarter of the times of an H100 between 7 and 190 us.
 double rows_seconds(ConvolutionProblem const& problem, Gpu const& gpu);

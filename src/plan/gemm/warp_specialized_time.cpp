@@ -16,6 +16,9 @@ namespace {
 // (docs/decisions/0045) and apply to products of 16-bit types; fit_of_others has the values before.
 struct Fit {
   double launch_seconds = 2.15e-6;
+  // Less for products of a single round with many stages of one block, which are all loaded at once (12
+  // products of 3 to 9 us with six policies on an H200; docs/decisions/0045).
+  double many_stages_seconds = 0.5e-6;
   double not_overlapped = 0.33;  // share of loading or multiplying, the shorter of the two
 
   // Multiplying: shares of the tensor cores' rate. One warpgroup does not saturate them, nor do two in
@@ -27,6 +30,9 @@ struct Fit {
   // The products of a tile are added one after another: clocks per 32 bytes of k, however few columns they
   // have (2x6144x4096 and 16x9216x3072 by 64x16 and 128x16 on an H200).
   double clocks_of_pack = 50;
+  // From the load of a stage until its products can begin, with a cold L2 cache: with few stages, steps wait
+  // for it (64x64, 5 and 10 stages, ten products of 3 to 9 us on an H200; docs/decisions/0045).
+  double stage_seconds = 0.95e-6;
   double tile_seconds = 0.06e-6;
   // M-major A of 32-bit elements through registers: shares of the rate at 4096^3, where ping-pong 128x128
   // took 530 us, cooperative 128x256 380 us.
@@ -36,11 +42,12 @@ struct Fit {
   double power_seconds = 200e-6;  // beyond which the limit applies fully
   double power = 0.35, power_of_loads = 0.1, power_of_reads = 0.2, min_power = 0.2, max_power = 0.8;
 
-  // Operands by TMA: bytes per clock and multiprocessor, and the share that is left if rows do not begin at
-  // multiples of 128 bytes, so that each touches two lines of L2 (1000x2000x3000 on an H200;
-  // docs/decisions/0045).
+  // Operands by TMA: bytes per clock and multiprocessor, and the share that is left if rows begin within
+  // sectors of 32 bytes of L2, of which each touches one more (1000x2000x3000 on an H200), or within its
+  // lines of 128 bytes (1568x208x1248; docs/decisions/0045).
   double intake = 65, intake_of_cluster = 68;  // (16 bits)
-  double partial_lines = 0.52, partial_lines_of_cluster = 0.66;
+  double within_sectors = 0.52, within_sectors_of_cluster = 0.66;
+  double within_lines = 0.75, within_lines_of_cluster = 0.8;
   double clocks_of_missing_row = 4;  // (16 bits)
   double missing_of_last = 0.6;      // share for the last tile, if there are others (H200)
   // Rows of less than 128 bytes (H100, docs/decisions/0040); those of 64 bytes took at most 8 clocks.
@@ -81,7 +88,8 @@ constexpr Fit fit_of_others = [] {
   Fit fit;
   fit.share_of_peak = 0.97, fit.alone = 0.68;
   fit.intake = 55.4, fit.intake_of_cluster = 61, fit.clocks_of_missing_row = 5;
-  fit.partial_lines = fit.partial_lines_of_cluster = 0.64;
+  fit.within_sectors = fit.within_sectors_of_cluster = 0.64;
+  fit.within_lines = fit.within_lines_of_cluster = 0.64;
   fit.clocks_of_pack = 0;
   return fit;
 }();
@@ -136,16 +144,30 @@ int lines_of_b(GemmRecipe const& recipe, CanonicalGemm const& form, Volume const
   return loaded_lines(recipe.b.along, p.block_n, p.cluster_m, form.n, volume);
 }
 
+double launch_seconds(Fit const& fit, GemmPolicy const& p, Volume const& volume, int splits, Gpu const& gpu) {
+  constexpr int few = 5, many = 8, wide = 64;
+  bool const hides = p.blocks == 1 && p.cluster_k == 1 && p.stages >= many && p.block_n >= wide &&
+                     volume.tiles * splits <= gpu.multiprocessors && volume.steps > few * splits &&
+                     !volume.of_windows && !volume.of_group;
+  return fit.launch_seconds - (hides ? fit.many_stages_seconds : 0);
+}
+
 // Bytes per clock and multiprocessor that TMA loads.
 double rate_of_intake(Fit const& fit, GemmPolicy const& p, CanonicalGemm const& form) {
-  auto const in_whole_lines = [&](MatrixForm const& operand) {
-    Index const pitch = operand.column_stride == 1 ? operand.row_stride : operand.column_stride;
-    return pitch * size_of(form.a.type) % step_bytes == 0;
+  auto const begin_at = [&](int bytes) {
+    auto const all = [&](MatrixForm const& operand) {
+      Index const pitch = operand.column_stride == 1 ? operand.row_stride : operand.column_stride;
+      return pitch * size_of(form.a.type) % bytes == 0;
+    };
+    return all(form.a) && all(form.b);
   };
+  constexpr int sector_bytes = 32;
   bool const shared = p.cluster_m * p.cluster_n > 1;
-  double const partial = shared ? fit.partial_lines_of_cluster : fit.partial_lines;
-  return (shared ? fit.intake_of_cluster : fit.intake) *
-         (in_whole_lines(form.a) && in_whole_lines(form.b) ? 1.0 : partial);
+  double const share = begin_at(step_bytes)     ? 1
+                       : begin_at(sector_bytes) ? (shared ? fit.within_lines_of_cluster : fit.within_lines)
+                       : shared                 ? fit.within_sectors_of_cluster
+                                                : fit.within_sectors;
+  return share * (shared ? fit.intake_of_cluster : fit.intake);
 }
 
 class Prediction {
@@ -162,7 +184,8 @@ class Prediction {
     double const multiply = multiply_seconds(), load = load_seconds();
     double const write = volume_.result_bytes / (fit_.share_of_stores * gpu_.memory_bytes_per_second);
     double const slower = refills_few_stages() ? fit_.few_stages : 1.0;
-    return fit_.launch_seconds + std::max(slower * (multiply + store_seconds()), load + write) +
+    return launch_seconds(fit_, p_, volume_, recipe_.splits, gpu_) +
+           std::max(slower * (multiply + store_seconds()), load + write) +
            fit_.not_overlapped * std::min(multiply, load) + exchange_seconds() + combine_seconds() +
            missing_seconds();
   }
@@ -216,11 +239,11 @@ class Prediction {
       products *= (p_.promotes || (is_float8(form_.a.type) && !p_.fast_sums) ? fit_.promoting_ping_pong
                                                                              : fit_.ping_pong) *
                   (rounds_ <= 1 ? fit_.single_turn : 1);
-    double const together =
-        std::min<double>(p_.blocks, std::ceil(blocks_ / multiprocessors_));  // per multiprocessor
-    if (p_.consumer_warps() * together <= 4) products *= fit_.alone;
+    if (p_.consumer_warps() * together() <= 4) products *= fit_.alone;
     return products;
   }
+  // The blocks of a multiprocessor that run at the same time.
+  double together() const { return std::min<double>(p_.blocks, std::ceil(blocks_ / multiprocessors_)); }
   double intake() const { return rate_of_intake(fit_, p_, form_); }
 
   double multiply_seconds() const {
@@ -228,12 +251,20 @@ class Prediction {
     double const pieces = streams_ ? p_.blocks * (share_ + 1) : rounds_;
     double const waves = streams_ ? 1 : std::ceil(share_), packs = depth_bytes() / 32;
     double const busy = std::max(rounds_ * clocks, waves * packs * fit_.clocks_of_pack);
-    double const seconds = busy * steps_ / gpu_.clock_hertz + pieces * fit_.tile_seconds / p_.blocks;
+    double const seconds =
+        busy * steps_ / gpu_.clock_hertz + waiting_seconds(busy) + pieces * fit_.tile_seconds / p_.blocks;
     if (volume_.longest <= volume_.steps)
       return limited_by_power(fit_, seconds, p_, share_of_products(clocks));
     double const deepest = std::ceil(volume_.longest / p_.cluster_k) * clocks / gpu_.clock_hertz;
     // The deepest tile of a group, or phase.
     return limited_by_power(fit_, std::max(seconds, deepest), p_, share_of_products(clocks));
+  }
+  // The time in which the blocks of a multiprocessor wait for stages, beyond `busy` clocks per step.
+  double waiting_seconds(double busy) const {
+    if (volume_.of_windows || volume_.of_group) return 0;
+    double const steps = std::max(0.0, steps_ - p_.stages);
+    double const step = rounds_ / together() * fit_.stage_seconds / p_.stages;
+    return steps * std::max(0.0, step - busy / gpu_.clock_hertz);
   }
   // The share of the tensor cores' rate that is used by products of elements of D. 1 for matrices, for which
   // the power limit was fitted without it (docs/decisions/0045).
@@ -389,7 +420,7 @@ double least_seconds_by_wgmma(GemmRecipe const& recipe, CanonicalGemm const& for
   double const multiply = limited_by_power(fit, clocks / (busy * gpu.clock_hertz), p);
   double const load = volume.operand_bytes / (fit.share_of_loads * gpu.memory_bytes_per_second);
   constexpr double rounding = 1 - 1e-9;
-  double const whole = rounding * (fit.launch_seconds + std::max(multiply, load) +
+  double const whole = rounding * (launch_seconds(fit, p, volume, splits, gpu) + std::max(multiply, load) +
                                    fit.not_overlapped * std::min(multiply, load));
   return splits == 1 ? whole : whole + fit.handed_on + splits * seconds_of_slot(fit, recipe);
 }

@@ -78,6 +78,16 @@ DepthwiseRowsFilterSchedule schedule_of(Problem const& p, DepthwiseRowsFilterRec
   return schedule;
 }
 
+// Divides `rows` rows into parts with `threads` threads each, enough to fill half of the GPU; returns the
+// number of rows of a part, at least `minimum`.
+Index rows_of_filter_part(Index rows, Index minimum, Index threads, DepthwiseRowsShape const& shape,
+                          Gpu const& gpu) {
+  Index const wanted = Index{shape.blocks} * depthwise_rows_threads * gpu.multiprocessors / 2;
+  Index parts = 1;
+  while (threads * parts < wanted && ceiling_divide(rows, 2 * parts) >= minimum) parts *= 2;
+  return std::max<Index>(1, ceiling_divide(rows, parts));
+}
+
 }  // namespace
 
 std::string DepthwiseRowsFilterTraits::print() const {
@@ -106,8 +116,8 @@ Offer<Problem> depthwise_rows_filter(Problem const& problem, Device const& devic
   rows.slots = depthwise_rows_threads / rows.lanes;
   rows.groups_of_part = to_int(std::max<Index>(1, rows_of(problem)));
   Index const vectors = problem.x.extent(1) / shape->vector, tiles = tiles_of(problem, rows);
-  rows.groups_of_part = to_int(rows_of_part(rows_of(problem), 2 * shape->live_groups(),
-                                            items_of(problem, rows) * vectors, *shape, device.gpu));
+  rows.groups_of_part = to_int(rows_of_filter_part(rows_of(problem), 2 * shape->live_groups(),
+                                                   items_of(problem, rows) * vectors, *shape, device.gpu));
   // Uses as many blocks as are resident, so that each adds as many sums as possible before the second kernel.
   Index const items = items_of(problem, rows),
               wanted = Index{shape->blocks} * device.gpu.multiprocessors / tiles;

@@ -214,17 +214,24 @@ class WindowSearch {
     return with_tma(product, tma_seconds(p, volume)) * turns * slower + results;
   }
 
-  // The time that TMA needs for the rows that it unrolls. Measured on an H200, in clocks of a multiprocessor
-  // per row of 128 bytes: 4.7; 5.8 if windows overlap in memory; 9 if they also begin within sectors. Rows of
-  // 64 bytes: 1.9 to 3.1. Rows of 32 bytes: 1.6 for each row of windows and filter, hence 2.3 if those of the
-  // filter are not counted.
+  // The time that TMA needs for the rows that it unrolls.
   double tma_seconds(GemmPolicy const& p, Volume const& volume) const {
-    Index const step = packing_.place * problem_.stride[1] * size_of(problem_.x.type);
-    double const whole = packing_.rows == 0 ? clocks_of_row : step % 32 == 0 ? 5.8 : 9;
-    double clocks = whole;
-    if (packing_.rows == 0 && windows_.row_bytes <= 64) clocks = windows_.row_bytes == 64 ? 2.2 : 2.3;
     double const rows = volume.tiles * volume.steps * (windows_.image_is_a ? p.block_m : p.block_n);
-    return unrolling_seconds(rows, clocks, device_.gpu);
+    return unrolling_seconds(rows, clocks_of_image_row(), device_.gpu);
+  }
+
+  // Measured on an H200, in clocks of a multiprocessor per row of 128 bytes: 4.7; 5.8 if windows overlap in
+  // memory; 9 if rows also begin within sectors. Rows of 64 bytes: 1.9 to 3.1, and 7.6 if they begin within
+  // sectors (72 channels in 16 bits). Rows of 32 bytes: 1.6 for each row of windows and filter, hence 2.3 if
+  // those of the filter are not counted.
+  double clocks_of_image_row() const {
+    constexpr Index sector_bytes = 32;
+    bool const overlap = packing_.rows > 0;
+    Index const step = overlap ? packing_.place * problem_.stride[1] : windows_.parts.front().image.stride[1];
+    bool const whole_sectors = step * size_of(problem_.x.type) % sector_bytes == 0;
+    if (overlap) return whole_sectors ? 5.8 : 9;
+    if (windows_.row_bytes == step_bytes) return whole_sectors ? clocks_of_row : 9;
+    return windows_.row_bytes < 64 ? 2.3 : whole_sectors ? 2.2 : 7.6;
   }
 
   void refuse(std::string sentence) { best_.refuse(std::move(sentence)); }
@@ -308,9 +315,10 @@ Offer<Problem> warp_specialized_convolution(Problem const& problem, Device const
   bool const gradient = is_filter(problem);
   if (gradient) packings.insert(packings.end(), {{.pads = true}, {.other = true, .pads = true}});
   packings.insert(packings.end(), {{.image = true}, {.image = true, .other = true}});
-  packings.push_back({.transposes = true});
-  if (gradient) packings.push_back({.pads = true, .transposes = true});
-  packings.push_back({.image = true, .transposes = true});
+  if (gradient)
+    packings.insert(
+        packings.end(),
+        {{.transposes = true}, {.pads = true, .transposes = true}, {.image = true, .transposes = true}});
   std::size_t const plain = packings.size();
   bool const transposes = gradient && size_of(problem.x.type) == 4;
   for (PackRecipe packing : packings_of_rows(problem)) {
