@@ -10,6 +10,7 @@
 
 #include "src/ops/architecture.h"
 #include "src/plan/conv/choice.h"
+#include "src/plan/conv/depthwise_rows.h"
 #include "src/plan/conv/mirrored.h"
 #include "src/plan/conv/product_choice.h"
 #include "src/plan/conv/sliding.h"
@@ -295,20 +296,14 @@ bool has_flat_pixels(Problem const& problem, Device const& device) {
 }  // namespace
 
 int unit_of_channels(TensorDescription const& tensor) {
-  int const size = size_of(tensor.type);
-  if (tensor.layout.stride[1] != 1) return 0;
-  for (int const unit : {16, 8, 4}) {
-    bool whole = tensor.extent(1) * size % unit == 0 && tensor.alignment % unit == 0;
-    for (int d : {0, 2, 3})
-      whole = whole && (tensor.extent(d) == 1 || tensor.layout.stride[d] * size % unit == 0);
-    if (whole) return unit;
-  }
-  return 0;
+  constexpr int least = 4;
+  int const bytes = channel_vector(tensor) * size_of(tensor.type);
+  return tensor.layout.stride[1] == 1 && bytes >= least ? bytes : 0;
 }
 
 int place_of_copies(Problem const& p) {
-  int const of_unit = max_vector_bytes / size_of(p.x.type), channels = to_int(p.x.extent(1));
-  return has_one_tap(p) ? channels : (channels + of_unit - 1) / of_unit * of_unit;
+  Index const of_unit = max_vector_bytes / size_of(p.x.type), channels = p.x.extent(1);
+  return to_int(has_one_tap(p) ? channels : ceiling_divide(channels, of_unit) * of_unit);
 }
 
 bool has_copied_pixels(Problem const& problem, Device const& device) {

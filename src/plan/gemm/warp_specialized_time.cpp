@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "cosmati/gemm/steps.h"
+#include "src/plan/buffers.h"
 #include "src/plan/gemm/model.h"
 #include "src/plan/gemm/warp_specialized.h"
 
@@ -154,14 +155,13 @@ double launch_seconds(Fit const& fit, GemmPolicy const& p, Volume const& volume,
 
 // Bytes per clock and multiprocessor that TMA loads.
 double rate_of_intake(Fit const& fit, GemmPolicy const& p, CanonicalGemm const& form) {
-  auto const begin_at = [&](int bytes) {
+  auto const begin_at = [&](Index bytes) {
     auto const all = [&](MatrixForm const& operand) {
       Index const pitch = operand.column_stride == 1 ? operand.row_stride : operand.column_stride;
       return pitch * size_of(form.a.type) % bytes == 0;
     };
     return all(form.a) && all(form.b);
   };
-  constexpr int sector_bytes = 32;
   bool const shared = p.cluster_m * p.cluster_n > 1;
   double const share = begin_at(step_bytes)     ? 1
                        : begin_at(sector_bytes) ? (shared ? fit.within_lines_of_cluster : fit.within_lines)

@@ -225,7 +225,6 @@ class WindowSearch {
   // sectors (72 channels in 16 bits). Rows of 32 bytes: 1.6 for each row of windows and filter, hence 2.3 if
   // those of the filter are not counted.
   double clocks_of_image_row() const {
-    constexpr Index sector_bytes = 32;
     bool const overlap = packing_.rows > 0;
     Index const step = overlap ? packing_.place * problem_.stride[1] : windows_.parts.front().image.stride[1];
     bool const whole_sectors = step * size_of(problem_.x.type) % sector_bytes == 0;
