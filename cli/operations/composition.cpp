@@ -10,6 +10,7 @@
 #include "src/plan/conv/nested/group_slices.h"
 #include "src/plan/conv/nested/image_products.h"
 #include "src/plan/conv/nested/image_slices.h"
+#include "src/plan/conv/nested/patch_gemm.h"
 #include "src/plan/conv/plain_gemm.h"
 #include "src/plan/conv/winograd/winograd_bound.h"
 #include "src/plan/gemm/program/program.h"
@@ -93,6 +94,12 @@ std::optional<Composition> without_bias_gradient(Plan<ConvolutionProblem> const&
     auto composition = composed(plan::plan_of_products(plan));
     if (!composition) return composition;
     if (auto const pass = composed(plan::plan_of_sum(plan))) composition->passes.push_back(pass->source);
+    return composition;
+  }
+  if (plan.recipe.algorithm == ConvolutionAlgorithm::patch_gemm) {
+    auto composition = composed(plan::plan_of_patches(plan));
+    if (!composition) return composition;
+    if (auto const pass = composed(plan::plan_of_places(plan))) composition->passes.push_back(pass->source);
     return composition;
   }
   std::string const& recipe = plan.chosen().recipe;

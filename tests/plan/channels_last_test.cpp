@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
+
 #include "tests/plan/convolution_cases.h"
 #include "tests/plan/gemm_problem.h"
 #include "tests/sanitized.h"
@@ -42,6 +44,43 @@ TEST(ChannelsLast, EveryDirectionTypeAndGeometry) {
           test::Trial trial(problem, 5, test::Values::small_integers);
           EXPECT_EQ(trial.expect_close(emulated_device(), {.terms = 300}, "channels_last"), "channels_last");
         }
+}
+
+// Pixels that do not begin at multiples of 16 bytes, which TMA cannot read, are copied with gaps between
+// them.
+TEST(ChannelsLast, FilterGradientsOfAnyNumberOfChannels) {
+  for (TensorFormat const format : {TensorFormat::nhwc, TensorFormat::nchw})
+    for (auto const& [channels, filters] : {std::array{16, 36}, {24, 13}, {64, 21}}) {
+      Geometry g = wide();
+      g.c = channels, g.k = filters, g.pad_begin[0] = g.pad_end[0] = g.pad_begin[1] = g.pad_end[1] = 1;
+      auto problem = problem_of(ConvolutionDirection::filter, DataType::f16, DataType::f16, format, g);
+      problem.db = describe(DataType::f16, Shape(g.k));
+      test::Trial trial(problem, 5, test::Values::small_integers);
+      EXPECT_EQ(trial.expect_close(emulated_device(), {.terms = 300}, "channels_last"), "channels_last")
+          << channels << ' ' << filters;
+    }
+  for (TensorFormat const format : {TensorFormat::nhwc, TensorFormat::nchw}) {
+    Geometry few = wide(), column = wide();  // with few channels, x is read as it is
+    few.c = 3, few.k = 36, column.c = 24, column.k = 12, column.w = column.s = 1;
+    for (Geometry const& g : {few, column}) {
+      auto const problem = problem_of(ConvolutionDirection::filter, DataType::f16, DataType::f16, format, g);
+      test::Trial trial(problem, 5, test::Values::small_integers);
+      EXPECT_EQ(trial.expect_close(emulated_device(), {.terms = 300}, "channels_last"), "channels_last");
+    }
+  }
+  Geometry head;  // of RetinaNet
+  head.n = 8, head.c = 256, head.k = 36, head.h = head.w = 64;
+  head.pad_begin[0] = head.pad_end[0] = head.pad_begin[1] = head.pad_end[1] = 1;
+  auto const problem = [&] {
+    return problem_of(ConvolutionDirection::filter, DataType::f16, DataType::f16, TensorFormat::nhwc, head);
+  };
+  auto const plan = plan_on("h200", problem());
+  EXPECT_EQ(plan.kernel, "channels_last");
+  EXPECT_EQ(plan::plan_of_copied(plan).kernel, "wgrad_taps");
+  ASSERT_EQ(plan::plans_of_copies(plan).size(), 1U);
+  EXPECT_EQ(plan::plans_of_copies(plan)[0].problem.y.layout.stride[3], 40);
+  head.k = 40;
+  EXPECT_EQ(refusal_on("h200", problem()), "the channels of its operands are already contiguous");
 }
 
 // Images with few channels are read and written as they are; only those with many are copied.

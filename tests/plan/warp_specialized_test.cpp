@@ -1,6 +1,10 @@
 // Planning of the warp_specialized main loop, for a GPU that is not installed.
 #include <gtest/gtest.h>
 
+#include <set>
+#include <utility>
+#include <vector>
+
 #include "src/backend/cuda/executor.h"
 #include "src/jit/compile.h"
 #include "src/jit/nvrtc.h"
@@ -256,11 +260,20 @@ TEST(WarpSpecialized, ColumnsOfATileAreChosenForTheProduct) {
   EXPECT_EQ(name_of_tile(16, 9216, 3072), "64x72");
   EXPECT_EQ(name_of_tile(48, 6144, 4096), "64x48");
   EXPECT_EQ(name_of_tile(128, 6144, 4096), "64x96_2x1");
-  EXPECT_EQ(name_of_tile(1024, 1280, 5120), "128x80");
-  // With B along n, columns come in rows of at least 64 bytes: only named tiles.
-  auto const form = plan::canonical(product(DataType::bf16, DataType::bf16, 512, 640, 512, "nt"));
-  EXPECT_EQ(plan::access_of(form.b).along, Along::mn);
-  EXPECT_TRUE(plan::fitted_policies(form, gpu_device("h200").gpu).empty());
+  EXPECT_EQ(name_of_tile(1024, 1280, 5120), "128x80_2x1");
+  // With B along n, columns come in full rows of 128 bytes; in shorter ones, if A or B has few.
+  auto const columns_of = [](Index m, Index n) {
+    auto const form = plan::canonical(product(DataType::bf16, DataType::bf16, m, n, 512, "nt"));
+    EXPECT_EQ(plan::access_of(form.b).along, Along::mn);
+    std::vector<int> columns;
+    for (plan::NamedPolicy const& tile : plan::fitted_policies(form, gpu_device("h200").gpu))
+      columns.push_back(tile.policy.block_n);
+    EXPECT_FALSE(columns.empty());
+    return columns;
+  };
+  for (int const columns : columns_of(512, 640)) EXPECT_EQ(columns % 64, 0);
+  for (int const columns : columns_of(6144, 48)) EXPECT_EQ(columns % 32, 0);
+  for (int const columns : columns_of(40, 640)) EXPECT_EQ(columns % 16, 0);
   auto empty = plan::canonical(product(DataType::bf16, DataType::bf16, 512, 640, 512, "tn"));
   empty.batch = 0;
   EXPECT_TRUE(plan::fitted_policies(empty, gpu_device("h200").gpu).empty());
@@ -283,7 +296,28 @@ TEST(WarpSpecialized, FittedTilesAreLegalAndFit) {
     for (DataType result : {DataType::f64, DataType::f32, DataType::bf16, DataType::s8})
       for (Index m = 1; m < 5000; m += m / 2 + 1)
         for (Index n = 8; n < 40'000; n += n / 2)
-          expect_fit(plan::canonical(product(type, result, m, n, 512, "tn")));
+          for (char const* const layouts : {"tn", "nt"})
+            if (layouts[1] == 'n' || size_of(type) == 2)
+              expect_fit(plan::canonical(product(type, result, m, n, 512, layouts)));
+}
+
+// Two blocks share a tile of B or of A, if there is more than one of it; in other types only two rows of
+// tiles share those of B, and always.
+TEST(WarpSpecialized, FittedTilesInClusters) {
+  // m and n as in the kernel, which exchanges them.
+  auto const clusters = [](DataType type, Index m, Index n) {
+    std::set<std::pair<int, int>> found;
+    for (plan::NamedPolicy const& tile : plan::fitted_policies(
+             plan::canonical(product(type, DataType::f32, n, m, 512, "tn")), gpu_device("h200").gpu))
+      if (tile.policy.block_m == 128) found.emplace(tile.policy.cluster_m, tile.policy.cluster_n);
+    return found;
+  };
+  using Set = std::set<std::pair<int, int>>;
+  EXPECT_EQ(clusters(DataType::bf16, 512, 4096), (Set{{1, 1}, {2, 1}, {1, 2}}));
+  EXPECT_EQ(clusters(DataType::bf16, 256, 4096), (Set{{1, 1}, {2, 1}, {1, 2}}));
+  EXPECT_EQ(clusters(DataType::bf16, 100, 9216), (Set{{1, 1}}));
+  EXPECT_EQ(clusters(DataType::tf32, 512, 4096), (Set{{1, 1}}));
+  EXPECT_EQ(clusters(DataType::tf32, 256, 4096), (Set{{2, 1}}));
 }
 
 TEST(WarpSpecialized, WarpgroupsReadWholeRowsOfB) {

@@ -53,6 +53,31 @@ TEST(Grouped, EveryGeometryAndDirection) {
   }
 }
 
+// In tf32 a quad is two channels; filter gradients are not by this kernel.
+TEST(Grouped, Tf32InEveryGeometry) {
+  auto const in_tf32 = [](ConvolutionDirection direction, Geometry const& geometry) {
+    return problem_of(direction, DataType::tf32, DataType::f32, TensorFormat::nhwc, geometry);
+  };
+  for (Geometry const& geometry : groups_of_few_channels()) {
+    ConvolutionProblem strided = in_tf32(forward, geometry);
+    expect_right(with_epilogue(strided), kernel);
+    for (int d : {0, 2, 3}) strided.w.layout.stride[d] = strided.w.layout.stride[d] * 3;
+    strided.w.layout.stride[1] = 3;
+    expect_right(strided, kernel);
+    if (geometry.stride[0] == 1 || geometry.dilation[0] == 1) expect_right(in_tf32(data, geometry), kernel);
+    EXPECT_EQ(refusal_of(in_tf32(filter, geometry), kernel),
+              "both factors must be f16 or bf16, not tf32 and tf32");
+  }
+  Geometry wide = groups_of_few_channels().front();
+  wide.c = wide.k = 128, wide.groups = 2;
+  EXPECT_EQ(refusal_of(in_tf32(forward, wide), kernel),
+            "groups of 64 and 64 channels; both must be multiples of 4, and at most 32");
+  ConvolutionProblem odd = in_tf32(forward, groups_of_few_channels().front());
+  for (int d : {0, 2}) odd.x.layout.stride[d] = odd.x.layout.stride[d] / 72 * 74;
+  odd.x.layout.stride[3] = 74;
+  EXPECT_EQ(refusal_of(odd, kernel), "the image's pixels are not multiples of 16 bytes apart");
+}
+
 TEST(Grouped, RefusalsHoldTheNumbers) {
   auto const refusal = [](ConvolutionDirection direction, Geometry const& geometry, DataType type,
                           TensorFormat format) {

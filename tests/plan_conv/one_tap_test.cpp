@@ -151,7 +151,7 @@ TEST(OneTap, FilterGradientsByTheFastestKernel) {
                              {32, 256, 56, 17, "wgrad_pointwise"},
                              {64, 16, 112, 96, "wgrad_pointwise"},
                              {64, 64, 14, 384, "wgrad_taps"},
-                             {64, 960, 7, 160, "wgrad_taps"},
+                             {64, 160, 7, 960, "gemm"},
                              {64, 320, 7, 1280, "gemm"}}) {
     Geometry geometry = pointwise_layers().front();
     geometry.n = layer.images, geometry.c = layer.c, geometry.k = layer.k;

@@ -62,8 +62,10 @@ struct DepthwiseRows {
   static constexpr int live_groups = shape.live_groups(), rows_in = shape.rows_in(),
                        rows_out = shape.rows_out();
   static constexpr int taps = shape.row_taps * shape.column_taps;
-  // Prefetching the next row took 3 to 13 % less time on an H200, except with 7x7 taps (docs/decisions/0026).
-  static constexpr bool prefetches = shape.channels_last && taps < 49;
+  // Prefetching the next row took 3 to 13 % less time in 16 bits on an H200, except with 7x7 taps; in tf32,
+  // up to 16 % more (docs/decisions/0026).
+  static constexpr bool prefetches =
+      shape.channels_last && taps < 49 && sizeof(typename Traits::ElementA) == 2;
   using Image = DepthwiseRowsImage<typename Traits::ElementA, shape, prefetches>;
   using Row = typename Image::Row;
 

@@ -17,7 +17,8 @@ namespace cosmati {
 // Convolution algorithms: kernels of include/cosmati/conv/; `gemm`, a kernel of include/cosmati/gemm/;
 // image_slices, which applies another algorithm to a few images at a time; group_slices, to one group at a
 // time; depth_taps, which applies other algorithms to the planes of volumes; channels_last, which applies one
-// to copies of the operands; and image_products, matrix products and a reduction.
+// to copies of the operands; image_products, matrix products and a reduction; and patch_gemm, a matrix
+// product and a copy.
 enum class ConvolutionAlgorithm : unsigned char {
   implicit_gemm,
   direct,
@@ -39,6 +40,7 @@ enum class ConvolutionAlgorithm : unsigned char {
   wgrad_pointwise,
   dgrad_phases,
   image_products,
+  patch_gemm,
   group_windows,
   group_slices
 };
@@ -192,7 +194,7 @@ struct GroupWindowsRecipe {
 
 // The recipe of algorithms that run other plans: image_slices, one after another, each for `images` images;
 // with images = 0, depth_taps, one after another, one per tap along the depth; channels_last, a single one;
-// group_slices, one per group; image_products, one product per image.
+// group_slices, one per group; image_products, one product per image; patch_gemm, one product.
 struct SlicesRecipe {
   Index images = 0;
   std::optional<double> max_error;  // limit for the plans of the slices

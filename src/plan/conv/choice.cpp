@@ -23,6 +23,7 @@
 #include "src/plan/conv/nested/group_slices.h"
 #include "src/plan/conv/nested/image_products.h"
 #include "src/plan/conv/nested/image_slices.h"
+#include "src/plan/conv/nested/patch_gemm.h"
 #include "src/plan/conv/operand_access.h"
 #include "src/plan/conv/phases.h"
 #include "src/plan/conv/plain_gemm.h"
@@ -294,6 +295,8 @@ std::vector<Candidate<Problem>> convolution_candidates(Backend) {
   product.offer = &offer_with_bias<&plain_gemm>;
   Candidate<Problem> by_image{"image_products", {}, nullptr, &prepare_on<&prepare_image_products>};
   by_image.offer = &offer_with_bias<&image_products>;
+  Candidate<Problem> by_patch{"patch_gemm", {}, nullptr, &prepare_on<&prepare_patch_gemm>};
+  by_patch.offer = &offer_with_bias<&patch_gemm>;
   Candidate<Problem> transformed{"winograd", {}, nullptr, prepare};
   transformed.offer = &offer_with_bias<&winograd>;
   Candidate<Problem> by_frequency{"fft", {}, nullptr, prepare};
@@ -306,10 +309,10 @@ std::vector<Candidate<Problem>> convolution_candidates(Backend) {
   Candidate<Problem> copies{"channels_last", {}, nullptr, &prepare_on<&prepare_channels_last>};
   copies.offer = &offer_with_bias<&channels_last>;
   copies.batch_invariant = true;
-  return {product,  by_image,        pointwise_gradient, first_gradient, all_taps,    windows, phases,
-          general,  copies,          transformed,        by_frequency,   unrolled,    walking, by_channel,
-          by_wgmma, of_groups,       by_group,           few_channels,   first_layer, tiled,   simple,
-          slices,   bias_candidate()};
+  return {product,    by_image, by_patch,        pointwise_gradient, first_gradient, all_taps,    windows,
+          phases,     general,  copies,          transformed,        by_frequency,   unrolled,    walking,
+          by_channel, by_wgmma, of_groups,       by_group,           few_channels,   first_layer, tiled,
+          simple,     slices,   bias_candidate()};
 }
 
 }  // namespace cosmati::plan

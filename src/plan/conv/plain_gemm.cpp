@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "src/plan/conv/choice.h"
+#include "src/plan/conv/runs.h"
 
 namespace cosmati::plan {
 namespace {
@@ -15,37 +16,12 @@ using Problem = ConvolutionProblem;
 // The position of the image index in the product.
 enum class Images { around_pixels, inside_pixels, in_batch };
 
-struct Run {
-  Index extent = 1, stride = 0;
-};
-
-// Merges two adjacent dimensions; empty if there is no common stride.
-std::optional<Run> joined(Run const& outer, Run const& inner) {
-  if (outer.extent == 1) return inner;
-  if (inner.extent == 1) return outer;
-  if (outer.stride != inner.stride * inner.extent) return {};
-  return Run{outer.extent * inner.extent, inner.stride};
-}
-
-Run run_of(TensorDescription const& tensor, int dimension) {
-  return {tensor.extent(dimension), tensor.layout.stride[dimension]};
-}
-
 // Merges rows and columns, and possibly images, into one index; dimension -1 means that there is none.
 std::optional<Run> pixels_of(TensorDescription const& tensor, int image, int row, int column, Images images) {
   std::optional<Run> pixels = joined(run_of(tensor, row), run_of(tensor, column));
   if (pixels && images == Images::around_pixels) pixels = joined(run_of(tensor, image), *pixels);
   if (pixels && images == Images::inside_pixels) pixels = joined(*pixels, run_of(tensor, image));
   return pixels;
-}
-
-TensorDescription matrix(TensorDescription const& tensor, Run const& batch, Run const& rows,
-                         Run const& columns) {
-  TensorDescription result = tensor;
-  result.layout.shape = {batch.extent, rows.extent, columns.extent};
-  Run const* const runs[] = {&batch, &rows, &columns};
-  for (int d = 0; d < 3; ++d) result.layout.stride[d] = runs[d]->stride;
-  return result;
 }
 
 class Translation {

@@ -10,8 +10,8 @@
 
 namespace cosmati::plan {
 
-// Returns the program of a plan. Not for gemm, image_products, image_slices, group_slices, channels_last and
-// the bias gradient, which prepare other plans.
+// Returns the program of a plan. Not for gemm, image_products, patch_gemm, image_slices, group_slices,
+// channels_last and the bias gradient, which prepare other plans.
 program::Program program_of(Plan<ConvolutionProblem> const& plan);
 
 // Prepares the plan's program for its backend.

@@ -172,7 +172,8 @@ void search_partitions(BestOffer<GemmProblem>& best, GemmRecipe const& undivided
     }
     // On an H100, predicted gains of 0.4 to 2.2 % by stream-K at 4096^3, 6144^3 and 10240x4096x4096 turned
     // out to be losses of 2 to 4 %; predicted gains of more than 10 % were real. In f64, 3 % were real, and
-    // on an H200 1 % of 75 us in bf16 (docs/decisions/0045).
+    // on an H200 1 % of 75 us in bf16; of 12 longer products with predicted gains of 2 to 4 %, 8 were slower
+    // (docs/decisions/0045).
     constexpr double long_seconds = 100e-6;
     bool const doubtful = k_partition.partition == Partition::stream_k && !search.is_specialized_f64() &&
                           recipe.predicted_seconds > long_seconds &&

@@ -11,6 +11,7 @@
 #include "src/plan/gemm/model.h"
 #include "src/plan/gemm/policies.h"
 #include "src/plan/gemm/tuning.h"
+#include "src/plan/gemm/warp_specialized.h"
 #include "src/plan/make_plan.h"
 
 namespace cosmati::plan {
@@ -104,6 +105,22 @@ std::vector<GemmPolicy> schedules_beside(GemmPolicy const& centre) {
   return list;
 }
 
+// The policies that exist for every main loop, and for warp_specialized also those of products, by name, and
+// the tiles fitted to this one, by their fields.
+std::vector<std::string> names_to_measure(GemmProblem const& problem, Gpu const& gpu,
+                                          std::string const& kernel) {
+  std::vector<std::string> names{"small", "medium", "large", "tall", "wide", "huge"};
+  if (kernel != name_of(MainLoop::warp_specialized)) return names;
+  CanonicalGemm const form = canonical(problem);
+  if (form.sum == DataType::f64) return names;
+  std::vector<NamedPolicy> policies = warpgroup_policies(size_of(form.a.type), form.sum);
+  append_tiles(policies, form, gpu, {});
+  for (NamedPolicy const& policy : policies)
+    if (std::find(names.begin(), names.end(), policy.name) == names.end())
+      names.push_back(policy.is_fitted ? text_of(policy.policy) : policy.name);
+  return names;
+}
+
 }  // namespace
 
 TuningLine line_of(GemmProblem const& problem, Gpu const& gpu, std::string const& only, GemmPolicy policy,
@@ -165,7 +182,7 @@ std::vector<TuningCandidate> tuning_candidates(GemmProblem const& problem, Devic
         add_policy(candidate, name);
       continue;
     }
-    for (char const* const name : {"small", "medium", "large", "tall", "wide", "huge"})
+    for (std::string const& name : names_to_measure(problem, device.gpu, candidate.name))
       for (Multiply const multiply : {Multiply::fma, Multiply::half2, Multiply::dp4a, Multiply::mma,
                                       features_of(device.gpu).mma ? Multiply::wgmma : Multiply::wmma})
         for (std::optional<Partition> const partition :

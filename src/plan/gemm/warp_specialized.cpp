@@ -236,45 +236,75 @@ std::optional<NamedPolicy> tile_named(std::string const& name, int element_bytes
   return named;
 }
 
+namespace {
+
+// The least number of columns, in whole units, with which at most `tiles_n` tiles cover D.
+Index fitted_columns(CanonicalGemm const& form, Index tiles_m, Index tiles_n, int cluster_m) {
+  int const result = size_of(form.d.type);
+  bool const along_n = access_of(form.b).along == Along::mn;
+  Index const least = ceiling_divide(form.n, tiles_n);
+  bool const in_sixteens = (tiles_m > 1 && least > 64) || result >= 4;
+  // Short rows of an N-major B are loaded slowly: full ones, unless B is much smaller than A, or A is so
+  // small that memory limits the product.
+  constexpr Index much = 16, few_rows = 64;
+  int const row_bytes = form.m >= much * form.n ? 32 : form.m <= few_rows ? 64 : step_bytes;
+  int const least_unit = along_n ? row_bytes / size_of(form.b.type) : in_sixteens ? 16 : 8;
+  int const unit =
+      std::max(columns_unit(size_of(form.a.type), form.sum, form.of_pieces) * cluster_m, least_unit);
+  return ceiling_divide(least, unit) * unit;
+}
+
+}  // namespace
+
 std::vector<NamedPolicy> fitted_policies(CanonicalGemm const& form, Gpu const& gpu) {
   struct Height {
     int block_m, max_columns;
   };
   constexpr Height heights[] = {{64, 224}, {128, 256}, {192, 192}, {256, 128}};
+  // Two blocks that share a tile of B or of A read it from L2 once: of 24 products in 16 bits on an H200,
+  // some took up to 1.5 times as long without (docs/decisions/0045).
+  struct Cluster {
+    int m, n;
+  };
+  constexpr Cluster clusters[] = {{1, 1}, {2, 1}, {1, 2}};
   int const size = size_of(form.a.type), result = size_of(form.d.type);
-  // Rows of a MN-major B may be shorter than 64 bytes, which TMA loads slowly; so B must be much smaller than
-  // A.
-  bool const along_n = access_of(form.b).along == Along::mn;
-  constexpr Index much = 16;
-  if ((along_n && form.m < much * form.n) || form.b.by_threads || form.batch == 0) return {};
+  if (form.b.by_threads || form.batch == 0) return {};
+  // Elsewhere, only two rows of tiles share each tile of B.
+  bool const any_cluster = size == 2 && form.batch == 1 && !form.by_pointers && !form.a.by_threads;
+  auto const pair_of_rows = [&](int block_m) {
+    return form.batch == 1 && ceiling_divide(form.m, Index{block_m}) == 2;
+  };
+  // With 3 stages, products in 16 bits were 10 to 20 % slower than predicted (728x5776x728 on an H200).
+  int const least_stages = size == 2 ? 4 : 2;
   std::vector<NamedPolicy> list;
   for (Height const& height : heights)
-    for (int rounds = 1; rounds <= 2; ++rounds) {
-      Index const tiles_m = ceiling_divide(form.m, height.block_m) * form.batch;
-      Index const tiles_n = tiles_m > 0 ? Index{gpu.multiprocessors} * rounds / tiles_m : 0;
-      if (tiles_n == 0) continue;
-      // Two rows of tiles share each tile of b.
-      int const cluster_m = tiles_m == 2 && form.batch == 1 ? 2 : 1;
-      Index const least = ceiling_divide(form.n, tiles_n);
-      bool const in_sixteens = (tiles_m > 1 && least > 64) || result >= 4 || along_n;
-      int const unit =
-          std::max(columns_unit(size, form.sum, form.of_pieces) * cluster_m, in_sixteens ? 16 : 8);
-      Index const columns = ceiling_divide(least, unit) * unit;
-      if (columns < 16 || columns > height.max_columns) continue;
-      NamedPolicy tile = tile_of(height.block_m, to_int(columns), cluster_m, 1, size, result);
-      // An epilogue may be staged, which takes shared memory, too.
-      int needed = warp_specialized_shared_bytes(tile.policy, form);
-      tile.policy.epilogue = EpilogueSchedule::staged;
-      needed = std::max(needed, warp_specialized_shared_bytes(tile.policy, form));
-      tile.policy.epilogue = EpilogueSchedule::direct;
-      int const stage = (height.block_m + to_int(columns)) * step_bytes;
-      if (int const excess = needed - gpu.shared_bytes_per_block; excess > 0)
-        tile.policy.stages -= (excess + stage - 1) / stage;
-      if (tile.policy.stages < 2) continue;
-      tile.is_fitted = true;
-      if (tiles_m > 1) tile.share = 0.95;
-      list.push_back(std::move(tile));
-    }
+    for (auto const& [cluster_m, cluster_n] : clusters)
+      for (int rounds = 1; rounds <= 2; ++rounds) {
+        bool const shares = cluster_m * cluster_n > 1;
+        if (!any_cluster && (cluster_m != (pair_of_rows(height.block_m) ? 2 : 1) || cluster_n > 1)) continue;
+        Index const tiles_m =
+            ceiling_divide(form.m, Index{height.block_m} * cluster_m) * cluster_m * form.batch;
+        Index const tiles_n =
+            tiles_m > 0 ? Index{gpu.multiprocessors} * rounds / (tiles_m * cluster_n) * cluster_n : 0;
+        if (tiles_n == 0 || (cluster_m > 1 && form.m <= height.block_m)) continue;
+        Index const columns = fitted_columns(form, tiles_m, tiles_n, cluster_m);
+        if (columns < 16 || columns > height.max_columns) continue;
+        // A single tile of the shared operand is small, and stays in L2.
+        if (shares && (cluster_m > 1 ? columns >= form.n : form.m <= height.block_m)) continue;
+        NamedPolicy tile = tile_of(height.block_m, to_int(columns), cluster_m, cluster_n, size, result);
+        // An epilogue may be staged, which takes shared memory, too.
+        int needed = warp_specialized_shared_bytes(tile.policy, form);
+        tile.policy.epilogue = EpilogueSchedule::staged;
+        needed = std::max(needed, warp_specialized_shared_bytes(tile.policy, form));
+        tile.policy.epilogue = EpilogueSchedule::direct;
+        int const stage = (height.block_m + to_int(columns)) * step_bytes;
+        if (int const excess = needed - gpu.shared_bytes_per_block; excess > 0)
+          tile.policy.stages -= (excess + stage - 1) / stage;
+        if (tile.policy.stages < least_stages || has_policy(list, tile.name)) continue;
+        tile.is_fitted = true;
+        if (tiles_m > 1) tile.share = 0.95;
+        list.push_back(std::move(tile));
+      }
   return list;
 }
 
@@ -290,7 +320,7 @@ void append_tiles(std::vector<NamedPolicy>& list, CanonicalGemm const& form, Gpu
     return std::any_of(list.begin(), list.end(), [&](NamedPolicy const& known) {
       GemmPolicy const &p = known.policy, &q = tile.policy;
       return p.block_n == q.block_n && p.block_m == q.block_m && p.cluster_m == q.cluster_m &&
-             p.cluster() == q.cluster() && !p.ping_pong;
+             p.cluster_n == q.cluster_n && p.cluster_k == q.cluster_k && !p.ping_pong;
     });
   });
   std::move(fitted.begin(), fitted.end(), std::back_inserter(list));
@@ -386,8 +416,10 @@ std::string columns_violation(GemmPolicy const& p, Along b, int element_bytes) {
 }
 
 bool is_half_empty(GemmPolicy const& p, CanonicalGemm const& form) {
+  // TMA fills rows of an N-major B slowly (8x32064x3072 on an H200).
+  int const least_columns = access_of(form.b).along == Along::mn ? 16 : 32;
   bool const rows = p.block_m > 64 && form.m <= p.block_m / 2,
-             columns = p.block_n > 32 && form.n <= p.block_n / 2;
+             columns = p.block_n > least_columns && form.n <= p.block_n / 2;
   return (rows || columns) && form.k > p.block_k;
 }
 

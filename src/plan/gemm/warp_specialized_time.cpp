@@ -13,19 +13,22 @@ namespace {
 // The constants of the prediction. Those marked (H100) were fitted to 320 measurements of 37 problems on an
 // H100 (docs/decisions/0040). The others were fitted earlier to 2600 measurements of 33 problems with 27
 // policies and up to 6 splits on an H200, unless a comment says that they are predicted, or where they were
-// measured. Those marked (16 bits) were fitted to 200 measurements of 40 products in bf16 on an H200
+// measured. Those marked (16 bits) were fitted to 650 measurements of 170 products in f16 and bf16 on an H200
 // (docs/decisions/0045) and apply to products of 16-bit types; fit_of_others has the values before.
 struct Fit {
   double launch_seconds = 2.15e-6;
   // Less for products of a single round with many stages of one block, which are all loaded at once (12
   // products of 3 to 9 us with six policies on an H200; docs/decisions/0045).
   double many_stages_seconds = 0.5e-6;
+  // More for clusters that share operands, and the share of loading a shared operand that they save. (16
+  // bits)
+  double cluster_seconds = 0.3e-6, saved_by_sharing = 0.05;
   double not_overlapped = 0.33;  // share of loading or multiplying, the shorter of the two
 
   // Multiplying: shares of the tensor cores' rate. One warpgroup does not saturate them, nor do two in
   // ping-pong that wait for promoted sums.
-  double share_of_peak = 0.90;  // (16 bits)
-  double alone = 0.75;          // (16 bits)
+  double share_of_peak = 0.84;  // (16 bits)
+  double alone = 0.9;           // (16 bits)
   double ping_pong = 0.98, promoting_ping_pong = 0.62;
   double single_turn = 0.88;  // of ping-pong, if a block has one tile (H100: 3136x512x2048)
   // The products of a tile are added one after another: clocks per 32 bytes of k, however few columns they
@@ -42,26 +45,30 @@ struct Fit {
   // 447 us, and 256x256 with sums in f16 429 us.
   double power_seconds = 200e-6;  // beyond which the limit applies fully
   double power = 0.35, power_of_loads = 0.1, power_of_reads = 0.2, min_power = 0.2, max_power = 0.8;
+  double power_of_sharing = 0.5;  // saved by reading a shared tile from L2 once (2048x32000x2048 on an H200)
 
   // Operands by TMA: bytes per clock and multiprocessor, and the share that is left if rows begin within
   // sectors of 32 bytes of L2, of which each touches one more (1000x2000x3000 on an H200), or within its
-  // lines of 128 bytes (1568x208x1248; docs/decisions/0045).
-  double intake = 65, intake_of_cluster = 68;  // (16 bits)
+  // lines of 128 bytes (24 products with 15 policies each; docs/decisions/0045).
+  double intake = 60, intake_of_cluster = 68;  // (16 bits)
   double within_sectors = 0.52, within_sectors_of_cluster = 0.66;
-  double within_lines = 0.75, within_lines_of_cluster = 0.8;
-  double clocks_of_missing_row = 4;  // (16 bits)
-  double missing_of_last = 0.6;      // share for the last tile, if there are others (H200)
+  double within_lines = 0.91, within_lines_of_cluster = 1;  // (16 bits)
+  double clocks_of_missing_row = 4;                         // (16 bits)
+  double missing_of_last = 0.5;  // share for the last tile, if there are others (16 bits)
   // Rows of less than 128 bytes (H100, docs/decisions/0040); those of 64 bytes took at most 8 clocks.
   double clocks_of_half_row = 4, clocks_of_short_row = 13;
   // Rows of windows and of their filter, of 64 bytes (H200: 1.9 to 3.1) and of 32 (H200: 1.6).
   double clocks_of_half_window = 2.2, clocks_of_short_window = 1.6;
+  // A row of a box of an MN-major operand, however short: columns that are not a multiple of 64 are copied in
+  // boxes of 32 to 8 (256x6144x4096 and 1024x1280x5120 on an H200). (16 bits)
+  double clocks_of_box_row = 1.2;
   // Operands loaded by threads, in clocks of a warp: measured at 4096^3 (12 to 16 per copy), and shifts for
   // rows of 17 and 255 elements of two bytes (H200).
   double clocks_of_copy = 14, clocks_of_shift = 74, clocks_of_wait = 700.0 / (4 * 4);
 
   // Storing a tile: the rate of a multiprocessor when all store at the same time. If D is M-major, a warp
-  // writes 16 adjacent elements, half a cache line: predicted.
-  double store_seconds = 0.46e-6, store_rate = 68e9, store_rate_along_m = 55e9;
+  // writes 16 adjacent elements, half a cache line.
+  double store_seconds = 0.53e-6, store_rate = 68e9, store_rate_along_m = 32e9;  // (16 bits)
   double staged_seconds = 0.35e-6;  // a tile through shared memory (H200)
   double waits_for_buffer = 1.4;    // (H100)
   // Ping-pong with fewer stages than steps: 4 stages took 12 % longer than 6 (4096x32768x512 on an H200).
@@ -87,11 +94,13 @@ constexpr Fit fit_of_16_bits;
 // Convolutions and products of other types.
 constexpr Fit fit_of_others = [] {
   Fit fit;
-  fit.share_of_peak = 0.97, fit.alone = 0.68;
-  fit.intake = 55.4, fit.intake_of_cluster = 61, fit.clocks_of_missing_row = 5;
+  fit.cluster_seconds = fit.saved_by_sharing = fit.power_of_sharing = 0;
+  fit.share_of_peak = 0.97, fit.alone = 0.68, fit.clocks_of_pack = 0;
+  fit.intake = 55.4, fit.intake_of_cluster = 61;
   fit.within_sectors = fit.within_sectors_of_cluster = 0.64;
   fit.within_lines = fit.within_lines_of_cluster = 0.64;
-  fit.clocks_of_pack = 0;
+  fit.clocks_of_missing_row = 5, fit.missing_of_last = 0.6, fit.clocks_of_box_row = 0;
+  fit.store_seconds = 0.46e-6, fit.store_rate_along_m = 55e9;
   return fit;
 }();
 Fit const& fit_of(CanonicalGemm const& form, Volume const& volume) {
@@ -122,7 +131,10 @@ double seconds_of_slot(Fit const& fit, GemmRecipe const& recipe) {
 // Small tiles load their operands more often, from L2 and for each wgmma from shared memory, and draw more
 // power. `share`: the share of the tensor cores' rate that is used, on which the power depends.
 double limited_by_power(Fit const& fit, double seconds, GemmPolicy const& p, double share = 1) {
-  double const loads = 128.0 / p.block_m + 128.0 / p.block_n, reads = 128.0 / p.warp_n;
+  auto const load = [&](int extent, int sharing) {
+    return 128.0 / extent * (1 - fit.power_of_sharing * (1 - 1.0 / sharing));
+  };
+  double const loads = load(p.block_m, p.cluster_m) + load(p.block_n, p.cluster_n), reads = 128.0 / p.warp_n;
   double const slower = fit.power + fit.power_of_loads * (loads - 1.5) + fit.power_of_reads * (reads - 0.5);
   return seconds * (1 + share * std::clamp(slower, fit.min_power, fit.max_power) *
                             std::min(1.0, seconds / fit.power_seconds));
@@ -150,8 +162,12 @@ double launch_seconds(Fit const& fit, GemmPolicy const& p, Volume const& volume,
   bool const hides = p.blocks == 1 && p.cluster_k == 1 && p.stages >= many && p.block_n >= wide &&
                      volume.tiles * splits <= gpu.multiprocessors && volume.steps > few * splits &&
                      !volume.of_windows && !volume.of_group;
-  return fit.launch_seconds - (hides ? fit.many_stages_seconds : 0);
+  return fit.launch_seconds - (hides ? fit.many_stages_seconds : 0) +
+         (p.cluster_m * p.cluster_n > 1 ? fit.cluster_seconds : 0);
 }
+
+// The share of the time to load an operand that is left if `sharing` blocks load it together.
+double share_left(Fit const& fit, int sharing) { return 1 - fit.saved_by_sharing * (1 - 1.0 / sharing); }
 
 // Bytes per clock and multiprocessor that TMA loads.
 double rate_of_intake(Fit const& fit, GemmPolicy const& p, CanonicalGemm const& form) {
@@ -185,7 +201,7 @@ class Prediction {
     double const write = volume_.result_bytes / (fit_.share_of_stores * gpu_.memory_bytes_per_second);
     double const slower = refills_few_stages() ? fit_.few_stages : 1.0;
     return launch_seconds(fit_, p_, volume_, recipe_.splits, gpu_) +
-           std::max(slower * (multiply + store_seconds()), load + write) +
+           std::max(slower * (multiply + store_seconds(multiply)), load + write) +
            fit_.not_overlapped * std::min(multiply, load) + exchange_seconds() + combine_seconds() +
            missing_seconds();
   }
@@ -228,9 +244,14 @@ class Prediction {
     double const of_half = volume_.of_windows ? fit_.clocks_of_half_window : fit_.clocks_of_half_row,
                  of_short = volume_.of_windows ? fit_.clocks_of_short_window : fit_.clocks_of_short_row;
     double const row = bytes == step_bytes ? 0 : half ? of_half : of_short;
-    // In a shallow step, only rows along k are short.
-    auto const clocks = [&](Along along) { return std::max(bytes / intake(), along == Along::k ? row : 0); };
-    return lines_of_a_ * clocks(recipe_.a.along) + rows_of_b * clocks(recipe_.b.along);
+    // Clocks of a line. In a shallow step, only rows along k are short.
+    auto const clocks = [&](Along along, int block) {
+      TensorBox const box = tensor_box(along, size_, p_.block_k, block, 1);
+      double const rows_of_line = static_cast<double>(box.rows) * box.boxes / block;
+      return std::max(bytes / intake(), along == Along::k ? row : rows_of_line * fit_.clocks_of_box_row);
+    };
+    return share_left(fit_, p_.cluster_n) * lines_of_a_ * clocks(recipe_.a.along, p_.block_m) +
+           share_left(fit_, p_.cluster_m) * rows_of_b * clocks(recipe_.b.along, p_.block_n);
   }
   double depth_bytes() const { return p_.block_k * size_; }  // of a step
   double products_per_clock() const {
@@ -279,15 +300,18 @@ class Prediction {
 
   // In cooperative mode both warpgroups store at the same time; in ping-pong, one stores while the other
   // multiplies. Without a buffer for the whole tile, warps wait for TMA in between.
-  double store_seconds() const {
+  double store_seconds(double multiply) const {
     auto const has_few_buffers = [](TensorStore const& store) { return store.buffers < store.boxes; };
     bool const waits = p_.partition != Partition::split_k_parallel && stores_by_tma(p_, form_) &&
                        has_few_buffers(tensor_store_of(p_, form_));
     double const rate = direction_of_result(form_) == Along::mn ? fit_.store_rate_along_m : fit_.store_rate;
-    double const stores = p_.ping_pong ? 1 : streams_ ? rounds_ + 0.5 : rounds_;
-    return (waits ? fit_.waits_for_buffer : 1.0) * stores *
-           (fit_.store_seconds + (p_.epilogue == EpilogueSchedule::staged ? fit_.staged_seconds : 0) +
-            stored() / p_.cluster_k * size_of(form_.d.type) / rate);
+    bool const is_staged = p_.epilogue == EpilogueSchedule::staged;
+    double const tile = fit_.store_seconds + (is_staged ? fit_.staged_seconds : 0) +
+                        stored() / p_.cluster_k * size_of(form_.d.type) / rate;
+    // Staging takes longer than the products of few steps, which then no longer hide it.
+    double const exposed = is_staged && rounds_ > 1 ? rounds_ - multiply / tile : 1;
+    double const stores = p_.ping_pong ? std::max(1.0, exposed) : streams_ ? rounds_ + 0.5 : rounds_;
+    return (waits ? fit_.waits_for_buffer : 1.0) * stores * tile;
   }
 
   // With a single shallow step, tile elements beyond the edge of D take additional time.
@@ -409,7 +433,8 @@ double least_seconds_by_wgmma(GemmRecipe const& recipe, CanonicalGemm const& for
   double const block = static_cast<double>(p.block_m) * p.block_n;
   double const products =
       block * p.block_k * size / (4096 * fit.share_of_peak * (p.ping_pong ? fit.ping_pong : 1.0));
-  int const lines = lines_of_a(recipe, form, volume) + lines_of_b(recipe, form, volume);
+  double const lines = share_left(fit, p.cluster_n) * lines_of_a(recipe, form, volume) +
+                       share_left(fit, p.cluster_m) * lines_of_b(recipe, form, volume);
   double const intake = volume.steps > 1 ? lines * (p.block_k * size / rate_of_intake(fit, p, form)) : 0;
   double const copies =
       copy_clocks(fit, recipe.a, p.block_m, size) + copy_clocks(fit, recipe.b, p.block_n, size);

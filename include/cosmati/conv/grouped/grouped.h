@@ -1,9 +1,10 @@
-// Forward convolutions and data gradients with groups of few channels, on tensor cores, for 16-bit types
-// whose channels are contiguous: y[n, p, q, k] = sum over taps and the channels of k's group of x[n, h, w, c]
-// * w[k, r, s, c]. A block keeps the windows of a tile in shared memory, for adjacent groups that fill lines
-// of up to 128 bytes. The rows of an mma are 16 outputs, its columns 8 channels of the result, and its depth
-// four quads: four channels each, of any taps. As both operands have the same quads in the same order, a lane
-// reads its quad as 8 bytes. No group reads another one's values, so infinities do not spread.
+// Forward convolutions and data gradients with groups of few channels, on tensor cores, for 16-bit types and
+// tf32 whose channels are contiguous:
+//   y[n, p, q, k] = sum over taps and the channels of k's group of x[n, h, w, c] * w[k, r, s, c]
+// A block keeps the windows of a tile in shared memory, for adjacent groups that fill lines of up to 128
+// bytes. The rows of an mma are 16 outputs, its columns 8 channels of the result, and its depth four quads: 8
+// bytes of channels each, of any taps. As both operands have the same quads in the same order, a lane reads
+// its quad as 8 bytes. No group reads another one's values, so infinities do not spread.
 #pragma once
 #include "cosmati/arch/convert.h"
 #include "cosmati/arch/matrix.h"
@@ -27,7 +28,7 @@ struct GroupedTraits {
   static constexpr int steps = fixed ? shape_.steps() : unfixed_grouped_steps;
   static constexpr int works = fixed ? shape_.works_of_warp() : unfixed_grouped_works;
   static constexpr int run = fixed ? shape_.run() : 8;
-  static_assert(sizeof(Element) == 2, "a quad is 8 bytes");
+  static_assert(shape_.bytes == static_cast<int>(sizeof(Element)));
   COSMATI_DEVICE static GroupedShape shape(GroupedArguments const& window) {
     if constexpr (fixed) return shape_;
     return window.shape;
@@ -52,6 +53,7 @@ template <class Traits>
 struct Grouped {
   using Element = typename Traits::Element;
   using Quad = Vector<unsigned, 2>;
+  static constexpr int size = static_cast<int>(sizeof(Element)), of_quad = 8 / size;
   // The filter's fragments of a warp: lane 4 * g + t has quad t of each step for channel g of the result.
   using Filters = Quad[Traits::works][Traits::fragments][Traits::steps];
 
@@ -79,11 +81,11 @@ struct Grouped {
     bool exists;
   };
   COSMATI_DEVICE Place place(int step) const {
-    // The four quads of a step are of one tap if its channels are a multiple of 16.
+    // The four quads of a step are of one tap if its channels fill a multiple of 32 bytes.
     int const quad = step * 4 + (shape.quads() % 4 == 0 ? 0 : lane_quad()), tap = quad / shape.quads();
     int const row = tap / shape.columns.taps, column = tap - row * shape.columns.taps;
     int const of_tap = quad - tap * shape.quads() + (shape.quads() % 4 == 0 ? lane_quad() : 0);
-    return {row, column, of_tap * 4, row < rows.taps && column < columns.taps};
+    return {row, column, of_tap * of_quad, row < rows.taps && column < columns.taps};
   }
 
   COSMATI_DEVICE void load_filters(Filters& filters) const {
@@ -115,7 +117,7 @@ struct Grouped {
   // Copies the windows of a tile; positions outside the image are zero. A thread copies several pieces of a
   // pixel, so that positions are found once for them; adjacent threads copy adjacent ones.
   COSMATI_DEVICE void load_image(Tile const& tile, unsigned char* to) const {
-    int const of_piece = shape.copied_bytes() / 2, pieces = shape.line_bytes() / shape.copied_bytes();
+    int const of_piece = shape.copied_bytes() / size, pieces = shape.line_bytes() / shape.copied_bytes();
     int const together = pieces_together(pieces), threads = pieces / together;
     int const slots = Traits::threads / threads, slot = arch::thread() / threads,
               piece = arch::thread() - slot * threads;
@@ -142,9 +144,9 @@ struct Grouped {
         bool const copied = exists && channel + ahead < window.image_channels;
         void const* const source = copied ? pixel + ahead : window.image;
         if (shape.copied_bytes() == 16)
-          arch::copy_async<16>(pixel_to + ahead * 2, source, copied ? 16 : 0);
+          arch::copy_async<16>(pixel_to + ahead * size, source, copied ? 16 : 0);
         else
-          arch::copy_async<8>(pixel_to + ahead * 2, source, copied ? 8 : 0);
+          arch::copy_async<8>(pixel_to + ahead * size, source, copied ? 8 : 0);
       }
     }
   }
@@ -186,7 +188,7 @@ struct Grouped {
       for (int w = 0; w < Traits::works; ++w) {
         if (w >= shape.works_of_warp() || !has_work(w)) continue;
         int const work = work_of(w), group = work / fragments;
-        unsigned char const* const of_group = image + group * shape.inputs * 2;
+        unsigned char const* const of_group = image + group * shape.inputs * size;
         float sum[together][Traits::fragments][4] = {};
         COSMATI_UNROLL
         for (int step = 0; step < Traits::steps; ++step) {
@@ -195,7 +197,7 @@ struct Grouped {
           int const offset =
               (at.row * shape.rows.dilation * shape.halo_columns() + at.column * shape.columns.dilation) *
                   shape.pitch() +
-              at.channel * 2;
+              at.channel * size;
           bool const exists = (!shape.masked && (step + 1) * 4 <= shape.taps() * shape.quads()) || at.exists;
           COSMATI_UNROLL
           for (int i = 0; i < together; ++i) {
@@ -262,9 +264,9 @@ struct Grouped {
     if (shape.together) {
       quad = arch::load_constant<Quad>(from);
     } else {
-      Vector<Element, 4> elements;
+      Vector<Element, of_quad> elements;
       COSMATI_UNROLL
-      for (int e = 0; e < 4; ++e)
+      for (int e = 0; e < of_quad; ++e)
         elements[e] = arch::load_constant<Element>(from + (exists ? e * window.filter_input : 0));
       quad = __builtin_bit_cast(Quad, elements);
     }

@@ -11,8 +11,9 @@ struct GroupedAxis {
   friend COSMATI_CONSTEXPR bool operator==(GroupedAxis const&, GroupedAxis const&) = default;
 };
 
-// A block computes a tile of `images` x `down` x `across` outputs for `groups` adjacent groups. A quad is
-// four adjacent channels of a pixel, 8 bytes; the 16 values of depth of an mma are four quads of the windows.
+// A block computes a tile of `images` x `down` x `across` outputs for `groups` adjacent groups. A quad is 8
+// bytes of adjacent channels of a pixel, four in 16 bits and two in tf32; the depth of an mma is four quads
+// of the windows.
 struct GroupedShape {
   GroupedAxis rows, columns;
   int inputs = 4, outputs = 4;  // channels of a group: those that are summed, and those of the result
@@ -23,23 +24,25 @@ struct GroupedShape {
   int blocks = 1;        // resident blocks per multiprocessor
   bool masked = false;   // some phases of a data gradient have fewer taps
   bool together = true;  // the filter's summed channels are contiguous, in units of 8 bytes
+  int bytes = 2;         // of an element of the factors
   friend COSMATI_CONSTEXPR bool operator==(GroupedShape const&, GroupedShape const&) = default;
 
   static constexpr int pass_pixels = 64, pass_rows = pass_pixels / 16;  // rows: of mmas
   COSMATI_CONSTEXPR int threads() const { return warps * 32; }
   COSMATI_CONSTEXPR int taps() const { return rows.taps * columns.taps; }
-  COSMATI_CONSTEXPR int quads() const { return inputs / 4; }  // of a tap
-  // Steps of 16 values of depth.
+  COSMATI_CONSTEXPR int of_quad() const { return 8 / bytes; }         // channels
+  COSMATI_CONSTEXPR int quads() const { return inputs / of_quad(); }  // of a tap
+  // Steps of four quads.
   COSMATI_CONSTEXPR int steps() const { return (taps() * quads() + 3) / 4; }
   COSMATI_CONSTEXPR int pixels() const { return images * down * across; }
   COSMATI_CONSTEXPR int halo_rows() const { return rows.reach(down); }
   COSMATI_CONSTEXPR int halo_columns() const { return columns.reach(across); }
   COSMATI_CONSTEXPR int halo() const { return images * halo_rows() * halo_columns(); }
-  COSMATI_CONSTEXPR int line_bytes() const { return groups * inputs * 2; }
+  COSMATI_CONSTEXPR int line_bytes() const { return groups * inputs * bytes; }
   // Bytes between adjacent pixels in shared memory. Modulo 128, this is the number of bytes, at most 32, that
   // the lanes of a row of an mma read from one pixel, so that four adjacent pixels are in different banks.
   COSMATI_CONSTEXPR int pitch() const {
-    int const offset = inputs * 2 < 32 ? inputs * 2 : 32;
+    int const offset = inputs * bytes < 32 ? inputs * bytes : 32;
     return (line_bytes() - offset + 127) / 128 * 128 + offset;
   }
   COSMATI_CONSTEXPR int copied_bytes() const { return pitch() % 16 == 0 && line_bytes() % 16 == 0 ? 16 : 8; }

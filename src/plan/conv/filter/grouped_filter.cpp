@@ -162,7 +162,7 @@ void describe(Parameters& to, Problem const& p, GroupedFilterPlan const& plan, C
 
 GroupedFilterPlan grouped_filter_plan(Problem const& problem, Device const& device) {
   GroupedFilterPlan plan;
-  plan.refusal = grouped_violation(problem, device);
+  plan.refusal = grouped_violation(problem, device, false);
   return plan.refusal.empty() ? GroupedFilterSearch(problem, device).best() : plan;
 }
 

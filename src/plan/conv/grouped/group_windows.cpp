@@ -32,7 +32,7 @@ std::string group_windows_violation(Problem const& p, Device const& device, Plan
   if (std::string sentence = options.policy.refusal(); !sentence.empty()) return sentence;
   if (p.direction == ConvolutionDirection::filter) return "does not compute filter gradients";
   if (std::string sentence = wgmma_device_violation(device.gpu); !sentence.empty()) return sentence;
-  if (std::string sentence = grouped_violation(p, device); !sentence.empty()) return sentence;
+  if (std::string sentence = grouped_violation(p, device, false); !sentence.empty()) return sentence;
   GroupedRoles const roles = grouped_roles(p);
   if (roles.inputs % 16 != 0 || roles.outputs % 8 != 0)
     return fmt::format(

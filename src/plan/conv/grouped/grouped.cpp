@@ -21,10 +21,11 @@ namespace {
 
 using Problem = ConvolutionProblem;
 
-constexpr int max_channels = 64;  // of a block: lines of 128 bytes
+// Channels of a block, whose lines have 128 bytes.
+Index max_channels(DataType type) { return 128 / size_of(type); }
 
 std::string grouped_image_violation(Problem const& p, Device const& device) {
-  if (std::string sentence = grouped_violation(p, device); !sentence.empty()) return sentence;
+  if (std::string sentence = grouped_violation(p, device, true); !sentence.empty()) return sentence;
   for (int i : {0, 1}) {
     bool const strided = p.direction == ConvolutionDirection::data && p.stride[i] > 1;
     if (strided && (p.dilation[i] > 1 || p.stride[i] > max_grouped_phases))
@@ -46,11 +47,12 @@ class GroupedSearch {
     base_.rows = rows_.axis, base_.columns = columns_.axis;
     base_.inputs = to_int(roles_.inputs), base_.outputs = to_int(roles_.outputs);
     base_.masked = rows_.masked || columns_.masked;
+    base_.bytes = size_of(roles_.image.type);
     auto const& filter = problem.w;
     base_.together = roles_.filter_input == 1 && filter.alignment % 8 == 0;
     for (int d : {0, 1, 2, 3})
       if (Index const stride = filter.layout.stride[d];
-          stride != 1 && stride % 4 != 0 && filter.extent(d) > 1)
+          stride != 1 && stride % base_.of_quad() != 0 && filter.extent(d) > 1)
         base_.together = false;
     if (is_emulated_) base_.warps = unfixed_grouped_warps;
   }
@@ -62,10 +64,15 @@ class GroupedSearch {
       best_.refusal = "the image's pixels are not multiples of 8 bytes apart";
       return best_;
     }
+    if (int const copied = smallest_shape().copied_bytes(); copied > unit_) {
+      best_.refusal = fmt::format("the image's pixels are not multiples of {} bytes apart", copied);
+      return best_;
+    }
     int const fragments_of_group = (base_.outputs + 7) / 8;
     for (int const fragments : {1, 2, 4}) {
       if (fragments_of_group % fragments != 0) continue;
-      Index groups = std::min<Index>(max_channels / std::max(base_.inputs, base_.outputs), roles_.groups);
+      Index groups = std::min<Index>(max_channels(roles_.image.type) / std::max(base_.inputs, base_.outputs),
+                                     roles_.groups);
       if (is_emulated_)
         groups = std::min<Index>(groups, std::max(1, unfixed_grouped_works * 2 / fragments_of_group));
       for (; groups > 0; groups /= 2) {
@@ -78,6 +85,12 @@ class GroupedSearch {
   }
 
  private:
+  GroupedShape smallest_shape() const {
+    GroupedShape shape = base_;
+    shape.groups = 1;
+    return shape;
+  }
+
   void try_tiles(GroupedShape shape) {
     for_each_grouped_tile(roles_.image.extent(0), rows_.phases.phase[0].outputs,
                           columns_.phases.phase[0].outputs, [&](int images, int down, int across) {
@@ -229,26 +242,29 @@ GroupedWindowAxis grouped_axis(Problem const& p, int i) {
   return all;
 }
 
-std::string grouped_violation(Problem const& p, Device const& device) {
+std::string grouped_violation(Problem const& p, Device const& device, bool takes_tf32) {
   if (std::string sentence = problem_violation(p, device.backend); !sentence.empty()) return sentence;
   GroupedRoles const roles = grouped_roles(p);
   DataType const type = roles.image.type,
                  other = (p.direction == ConvolutionDirection::filter ? p.y : p.w).type;
   if (roles.groups < 2) return "there is one group";
-  if (other != type || (type != DataType::f16 && type != DataType::bf16))
-    return fmt::format("both factors must be f16 or bf16, not {} and {}", name_of(type), name_of(other));
+  bool const is_16_bits = type == DataType::f16 || type == DataType::bf16;
+  if (other != type || !(is_16_bits || (takes_tf32 && type == DataType::tf32)))
+    return fmt::format("both factors must be {}, not {} and {}",
+                       takes_tf32 ? "f16, bf16 or tf32" : "f16 or bf16", name_of(type), name_of(other));
   if (accumulator_type(type, type) != DataType::f32) return "sums must be f32";
   if (!features_of(device.gpu).async_copy) return device.gpu.name + " has no asynchronous copies";
   if (std::string sentence = mma_device_violation(type, device.gpu); !sentence.empty()) return sentence;
   if (device.backend == Backend::emulator &&
       !emulator::multiplies_convolution(MainLoop::multistage, Multiply::mma, type, type))
-    return fmt::format("the emulator has this kernel for f16, not for {}", name_of(type));
+    return fmt::format("the emulator has this kernel for f16{}, not for {}", takes_tf32 ? " and tf32" : "",
+                       name_of(type));
   for (TensorDescription const* tensor : {&p.x, &p.w, &p.y})
     if (tensor->layout.size() == 0) return fmt::format("{} has no elements", to_string(*tensor));
-  if (roles.inputs % 4 != 0 || roles.outputs % 4 != 0 || roles.inputs > max_channels ||
-      roles.outputs > max_channels)
+  Index const most = max_channels(type);
+  if (roles.inputs % 4 != 0 || roles.outputs % 4 != 0 || roles.inputs > most || roles.outputs > most)
     return fmt::format("groups of {} and {} channels; both must be multiples of 4, and at most {}",
-                       roles.inputs, roles.outputs, max_channels);
+                       roles.inputs, roles.outputs, most);
   for (TensorDescription const* tensor : {&roles.image, &roles.result})
     if (tensor->layout.stride[1] != 1)
       return fmt::format("{}: its channels are {} elements apart; they must be contiguous",
@@ -268,7 +284,7 @@ int grouped_unit(TensorDescription const& image) {
   for (int const unit : {16, 8}) {
     bool whole = image.alignment % unit == 0;
     for (int d : {0, 2, 3})
-      whole = whole && (image.extent(d) == 1 || image.layout.stride[d] % (unit / 2) == 0);
+      whole = whole && (image.extent(d) == 1 || image.layout.stride[d] * size_of(image.type) % unit == 0);
     if (whole) return unit;
   }
   return 0;
@@ -288,10 +304,10 @@ std::string text_of(GroupedAxis const& axis) {
 
 std::string GroupedTraits::print() const {
   return fmt::format(
-      "GroupedTraits<GroupedShape{{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}}}, {}, {},\n{},\n{}>",
+      "GroupedTraits<GroupedShape{{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}}}, {}, {},\n{},\n{}>",
       text_of(shape.rows), text_of(shape.columns), shape.inputs, shape.outputs, shape.groups, shape.images,
       shape.down, shape.across, shape.fragments, shape.warps, shape.blocks, shape.masked, shape.together,
-      fixed, name_of(type), epilogue, destination);
+      shape.bytes, fixed, name_of(type), epilogue, destination);
 }
 
 program::Program grouped_program(Plan<Problem> const& plan) {
@@ -305,7 +321,7 @@ program::Program grouped_program(Plan<Problem> const& plan) {
   with_parts(plan, [&]<class Epilogue, class Destination>(Epilogue, Destination) {
     using Parameters = GroupedParameters<Epilogue, Destination>;
     KernelTypes const host = emulated_types(DataType::f32);
-    GroupedTraits const traits{fixed ? shape : emulated_grouped_shape(shape.fragments), fixed,
+    GroupedTraits const traits{fixed ? shape : emulated_grouped_shape(shape.fragments, shape.bytes), fixed,
                                plan.problem.w.type, fixed ? epilogue_text(form) : host.epilogue,
                                fixed ? destination_text(form) : host.destination};
     std::size_t const kernel =

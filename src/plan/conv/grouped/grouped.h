@@ -36,8 +36,9 @@ struct GroupedWindowAxis {
 };
 GroupedWindowAxis grouped_axis(ConvolutionProblem const& problem, int i);
 
-// Why no grouped kernel, in any direction, supports the problem; empty if there is no reason.
-std::string grouped_violation(ConvolutionProblem const& problem, Device const& device);
+// Why no grouped kernel, in any direction, supports the problem; empty if there is no reason. Only some take
+// tf32.
+std::string grouped_violation(ConvolutionProblem const& problem, Device const& device, bool takes_tf32);
 // Returns the size of the copies that an image allows: 16 or 8 bytes, or 0 if neither.
 int grouped_unit(TensorDescription const& image);
 
@@ -80,9 +81,10 @@ struct GroupedTraits {
   std::string epilogue, destination;
   std::string print() const;
 };
-// The emulator's kernels, whose shape is in the arguments: one per number of fragments.
-constexpr GroupedShape emulated_grouped_shape(int fragments) {
+// The emulator's kernels, whose shape is in the arguments: one per number of fragments and size of elements.
+constexpr GroupedShape emulated_grouped_shape(int fragments, int bytes) {
   GroupedShape shape;
+  shape.bytes = bytes;
   shape.warps = unfixed_grouped_warps, shape.fragments = fragments;
   return shape;
 }

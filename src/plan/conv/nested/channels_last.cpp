@@ -11,6 +11,7 @@
 #include "src/plan/conv/choice.h"
 #include "src/plan/conv/nested/inner_plans.h"
 #include "src/plan/gemm/policies.h"
+#include "src/plan/integers.h"
 
 namespace cosmati::plan {
 namespace {
@@ -53,6 +54,21 @@ bool fills_runs(TensorDescription const& tensor) {
   return tensor.extent(1) * size_of(tensor.type) % run_bytes == 0;
 }
 
+// Whether pixels begin at multiples of 16 bytes, as TMA requires.
+bool begins_at_units(TensorDescription const& tensor) {
+  bool all = true;
+  for (int d : {0, 2, 3})
+    all = all && (tensor.extent(d) == 1 || tensor.layout.stride[d] * size_of(tensor.type) % run_bytes == 0);
+  return all;
+}
+
+// Whether copies have gaps between pixels, so that TMA reads any number of channels: filter gradients in 16
+// bits by wgmma, whose kernels read both operands in place.
+bool pads_pixels(Problem const& p, Gpu const& gpu) {
+  return p.direction == ConvolutionDirection::filter && p.groups == 1 && features_of(gpu).wgmma &&
+         size_of(p.x.type) == 2 && p.w.extent(2) * p.w.extent(3) > 1;
+}
+
 // Whether x has so few 16-bit channels that kernels read or write them in any layout, as they do those of the
 // filter; the other image is then the only copy.
 bool has_few_channels(Problem const& p) {
@@ -69,10 +85,14 @@ std::vector<Copy> copies_of(Problem const& p, Gpu const& gpu) {
   std::size_t end = 0;
   auto const add = [&](TensorDescription Problem::*tensor, bool is_result) {
     TensorDescription const& outside = p.*tensor;
-    if (!is_strided(outside)) return;
+    bool const pads = pads_pixels(p, gpu) && !is_result;
+    if (!is_strided(outside) && (!pads || begins_at_units(outside))) return;
     TensorDescription inside = outside;
-    inside.layout = image_layout(TensorFormat::nhwc, outside.extent(0), outside.extent(1), outside.extent(2),
-                                 outside.extent(3));
+    Index const unit = pads ? run_bytes / size_of(outside.type) : 1;
+    inside.layout =
+        image_layout(TensorFormat::nhwc, outside.extent(0), ceiling_divide(outside.extent(1), unit) * unit,
+                     outside.extent(2), outside.extent(3));
+    inside.layout.shape = outside.layout.shape;
     inside.alignment = promised_alignment;
     auto const bytes = static_cast<std::size_t>(inside.bytes());
     copies.push_back({tensor,
@@ -132,9 +152,9 @@ std::string violation(Problem const& p, Device const& device, PlanOptions const&
   if (copies.empty()) return "the channels of its operands are already contiguous";
   if (features_of(device.gpu).wgmma && options.batch_invariant)
     return "with wgmma, batch-invariant plans read the operands as they are";
-  bool const few = has_few_channels(p);
+  bool const few = has_few_channels(p), pads = pads_pixels(p, device.gpu);
   if (TensorDescription const& copied = few ? p.y : p.result();
-      (few || features_of(device.gpu).wgmma) && is_strided(copied) && !fills_runs(copied))
+      (few ? !pads : features_of(device.gpu).wgmma) && is_strided(copied) && !fills_runs(copied))
     return fmt::format("{} channels of {} do not fill units of {} bytes", copied.extent(1),
                        few ? "y" : "the result", run_bytes);
   TensorDescription const& image = p.*operands_of(p).front();
@@ -143,7 +163,7 @@ std::string violation(Problem const& p, Device const& device, PlanOptions const&
     return fmt::format("tensor cores do not multiply {} by {}", name_of(image.type), name_of(other.type));
   if (std::string sentence = mma_device_violation(image.type, device.gpu); !sentence.empty()) return sentence;
   for (auto const tensor : operands_of(p)) {
-    if (few) break;
+    if (few || pads) break;
     Index const channels = (p.*tensor).extent(1) / (tensor == &Problem::w ? 1 : p.groups);
     if (channels == 0 || channels * size_of((p.*tensor).type) % run_bytes != 0)
       return fmt::format("{} channels of {} per group do not fill runs of {} bytes", channels,
@@ -236,8 +256,10 @@ Offer<Problem> channels_last(Problem const& problem, Device const& device, PlanO
     offer.recipe.algorithm = ConvolutionAlgorithm::channels_last;
     offer.recipe.own = SlicesRecipe{0, options.max_error};
     offer.workspace_bytes = bytes_of(copies) + padded_bytes(own);
-    offer.text = fmt::format("{} copied with channels last, {} bytes in {:.1f} us", names, bytes_of(copies),
-                             seconds * 1e6);
+    bool const pads =
+        std::any_of(copies.begin(), copies.end(), [](Copy const& copy) { return !fills_runs(copy.own()); });
+    offer.text = fmt::format("{} copied with channels last{}, {} bytes in {:.1f} us", names,
+                             pads ? " and padded pixels" : "", bytes_of(copies), seconds * 1e6);
     Considered const& chosen = convolution.chosen();
     offer.predicted_seconds = seconds + chosen.predicted_seconds;
     offer.expected_error = chosen.expected_error;

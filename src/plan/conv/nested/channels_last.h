@@ -1,4 +1,5 @@
-// Convolutions of tensors whose channels are not contiguous, computed on copies in which they are.
+// Convolutions of tensors whose channels are not contiguous, or whose pixels do not begin where TMA requires,
+// computed on copies in which they are and do.
 #pragma once
 #include <vector>
 

@@ -26,26 +26,17 @@ ReduceProblem sum_of(Problem const& problem, GemmProblem const& products) {
   return sum;
 }
 
-std::size_t bytes_of(GemmProblem const& products) {
-  return padded_bytes(static_cast<std::size_t>(products.d.bytes()));
-}
-
 // The options for planning the products and their sum.
 PlanOptions options_of(Plan<Problem> const& plan, GemmProblem const& products) {
-  return options_within(plan.workspace_bytes - plan.recipe.bias_bytes - bytes_of(products),
+  return options_within(plan.workspace_bytes - plan.recipe.bias_bytes - bytes_between(products.d),
                         std::get<SlicesRecipe>(plan.recipe.own).max_error);
-}
-
-// The offset of the products in the workspace.
-std::size_t offset_of(std::size_t products_workspace, std::size_t sum_workspace) {
-  return padded_bytes(std::max(products_workspace, sum_workspace));
 }
 
 // Fills in the workspace, prediction, error and text.
 void fill(Offer<Problem>& offer, Plan<GemmProblem> const& products, Plan<ReduceProblem> const& sum) {
   TensorDescription const& d = products.problem.d;
   offer.workspace_bytes =
-      offset_of(products.workspace_bytes, sum.workspace_bytes) + bytes_of(products.problem);
+      offset_between(products.workspace_bytes, sum.workspace_bytes) + bytes_between(products.problem.d);
   Considered const &product = products.chosen(), &then = sum.chosen();
   offer.predicted_seconds = product.predicted_seconds + then.predicted_seconds;
   // The sum of all images' errors has the relative error of one image; the error of the sum itself is
@@ -61,7 +52,7 @@ class ImageProducts final : public Kernel<Problem> {
   explicit ImageProducts(Plan<Problem> const& plan)
       : products_(cosmati::prepare(plan_of_products(plan))),
         sum_(cosmati::prepare(plan_of_sum(plan))),
-        offset_(offset_of(products_.workspace_bytes(), sum_.workspace_bytes())) {}
+        offset_(offset_between(products_.workspace_bytes(), sum_.workspace_bytes())) {}
 
   void enqueue(Problem::Arguments const& arguments, std::byte* workspace, Stream stream) const override {
     std::byte* const products = workspace + offset_;
@@ -99,7 +90,7 @@ Offer<Problem> image_products(Problem const& problem, Device const& device, Plan
   PlainGemm const made = products_of_images(problem);
   offer.refusal = made.refusal;
   if (!offer.refusal.empty()) return offer;
-  std::size_t const own = bytes_of(made.problem), limit = workspace_limit(options, device);
+  std::size_t const own = bytes_between(made.problem.d), limit = workspace_limit(options, device);
   offer.refusal = workspace_violation(own, limit);
   if (!offer.refusal.empty()) return offer;
   offer.refusal = refusal_of_inner(limit - own, [&] {

@@ -1,5 +1,6 @@
 // Common parts of the convolutions that run plans of other problems, within their own workspace.
 #pragma once
+#include <algorithm>
 #include <cstddef>
 #include <limits>
 #include <optional>
@@ -34,6 +35,15 @@ std::string refusal_of_inner(std::size_t workspace_bytes, Make const& make) {
     bool const limited = workspace_bytes < std::numeric_limits<std::size_t>::max() / buffer_alignment;
     return limited ? "within " + std::to_string(workspace_bytes) + " bytes of workspace, " + first : first;
   }
+}
+
+// The bytes of a tensor that is stored in the workspace between two plans, after the memory of both, and its
+// offset.
+inline std::size_t bytes_between(TensorDescription const& tensor) {
+  return padded_bytes(static_cast<std::size_t>(tensor.bytes()));
+}
+inline std::size_t offset_between(std::size_t first_workspace, std::size_t second_workspace) {
+  return padded_bytes(std::max(first_workspace, second_workspace));
 }
 
 // Moves a pointer by `bytes`; null stays null.

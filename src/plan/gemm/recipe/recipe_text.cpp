@@ -76,11 +76,7 @@ std::vector<RecipeTerm> terms_of(GemmRecipe const& recipe) {
 }
 
 std::vector<RecipeTerm> terms_of(ConvolutionRecipe const& recipe) {
-  bool const multiplies = recipe.multiplies_matrices() &&
-                          recipe.algorithm != ConvolutionAlgorithm::image_slices &&
-                          recipe.algorithm != ConvolutionAlgorithm::group_slices &&
-                          recipe.algorithm != ConvolutionAlgorithm::channels_last &&
-                          recipe.algorithm != ConvolutionAlgorithm::image_products;
+  bool const multiplies = recipe.multiplies_matrices() && !std::holds_alternative<SlicesRecipe>(recipe.own);
   std::vector<RecipeTerm> terms;
   if (multiplies) terms = terms_of(recipe.product);
   if (recipe.algorithm == ConvolutionAlgorithm::winograd) terms.push_back(RecipeTerm::winograd_tile);

@@ -10,14 +10,21 @@
 namespace cosmati::emulator {
 namespace {
 
+template <int fragments, class Element>
+void add_image_kernel(KernelTable& table, DataType type) {
+  plan::KernelTypes const types = plan::emulated_types(DataType::f32);
+  constexpr GroupedShape shape = plan::emulated_grouped_shape(fragments, static_cast<int>(sizeof(Element)));
+  using Traits = GroupedTraits<shape, false, Element, ConvolutionHostEpilogue, ConvolutionHostDestination>;
+  add_kernel<&grouped_kernel<Traits>, typename Traits::Params>(
+      table, "grouped_kernel",
+      plan::GroupedTraits{shape, false, type, types.epilogue, types.destination}.print());
+}
+
 template <int fragments>
 void add_for(KernelTable& table) {
   plan::KernelTypes const types = plan::emulated_types(DataType::f32);
-  constexpr GroupedShape shape = plan::emulated_grouped_shape(fragments);
-  using Traits = GroupedTraits<shape, false, f16, ConvolutionHostEpilogue, ConvolutionHostDestination>;
-  add_kernel<&grouped_kernel<Traits>, typename Traits::Params>(
-      table, "grouped_kernel",
-      plan::GroupedTraits{shape, false, DataType::f16, types.epilogue, types.destination}.print());
+  add_image_kernel<fragments, f16>(table, DataType::f16);
+  add_image_kernel<fragments, tf32>(table, DataType::tf32);
   constexpr GroupedFilterShape filter_shape = plan::emulated_grouped_filter_shape(fragments);
   using FilterTraits =
       GroupedFilterTraits<filter_shape, false, f16, ConvolutionHostEpilogue, ConvolutionHostDestination>;
