@@ -90,18 +90,16 @@ std::optional<Composition> without_bias_gradient(Plan<ConvolutionProblem> const&
       if (auto const pass = composed(copy)) composition->passes.push_back(pass->source);
     return composition;
   }
-  if (plan.recipe.algorithm == ConvolutionAlgorithm::image_products) {
-    auto composition = composed(plan::plan_of_products(plan));
+  auto const product_and_pass = [](Plan<GemmProblem> const& product, auto const& then) {
+    auto composition = composed(product);
     if (!composition) return composition;
-    if (auto const pass = composed(plan::plan_of_sum(plan))) composition->passes.push_back(pass->source);
+    if (auto const pass = composed(then)) composition->passes.push_back(pass->source);
     return composition;
-  }
-  if (plan.recipe.algorithm == ConvolutionAlgorithm::patch_gemm) {
-    auto composition = composed(plan::plan_of_patches(plan));
-    if (!composition) return composition;
-    if (auto const pass = composed(plan::plan_of_places(plan))) composition->passes.push_back(pass->source);
-    return composition;
-  }
+  };
+  if (plan.recipe.algorithm == ConvolutionAlgorithm::image_products)
+    return product_and_pass(plan::plan_of_products(plan), plan::plan_of_sum(plan));
+  if (plan.recipe.algorithm == ConvolutionAlgorithm::patch_gemm)
+    return product_and_pass(plan::plan_of_patches(plan), plan::plan_of_places(plan));
   std::string const& recipe = plan.chosen().recipe;
   std::string const policy = plan.recipe.multiplies_matrices() ? policy_text(plan.recipe.product) : "";
   if (plan.recipe.algorithm == ConvolutionAlgorithm::gemm)

@@ -316,6 +316,7 @@ TEST(WarpSpecialized, FittedTilesInClusters) {
   EXPECT_EQ(clusters(DataType::bf16, 512, 4096), (Set{{1, 1}, {2, 1}, {1, 2}}));
   EXPECT_EQ(clusters(DataType::bf16, 256, 4096), (Set{{1, 1}, {2, 1}, {1, 2}}));
   EXPECT_EQ(clusters(DataType::bf16, 100, 9216), (Set{{1, 1}}));
+  EXPECT_EQ(clusters(DataType::bf16, 4096, 16), (Set{{1, 1}}));
   EXPECT_EQ(clusters(DataType::tf32, 512, 4096), (Set{{1, 1}}));
   EXPECT_EQ(clusters(DataType::tf32, 256, 4096), (Set{{2, 1}}));
 }

@@ -150,10 +150,8 @@ Index dilation_phases(Problem const& p) { return dilation_of(p, 0) * dilation_of
 int channel_vector(TensorDescription const& images) {
   int const size = size_of(images.type);
   auto const fits = [&](int vector) {
-    bool all = images.extent(1) % vector == 0 && std::max(images.alignment, size) % (vector * size) == 0;
-    for (int const d : {0, 2, 3})
-      all = all && (images.extent(d) <= 1 || images.layout.stride[d] % vector == 0);
-    return all;
+    return images.extent(1) % vector == 0 && std::max(images.alignment, size) % (vector * size) == 0 &&
+           pixels_begin_at(images, vector * size);
   };
   int vector = 1;
   while (images.layout.stride[1] == 1 && 2 * vector * size <= 16 && fits(2 * vector)) vector *= 2;

@@ -127,9 +127,8 @@ void set_access(DgradSmallCShape& shape, Problem const& problem, DataType sum, D
   bool const together = dy.layout.stride[1] == 1 && dy.layout.stride[3] != 1;
   if (device.backend == Backend::emulator || !together) return;
   auto const whole = [&](int vector) {
-    bool all = inputs % vector == 0 && std::max(dy.alignment, size) % (vector * size) == 0;
-    for (int d : {0, 2, 3}) all = all && (dy.extent(d) == 1 || dy.layout.stride[d] % vector == 0);
-    return all;
+    return inputs % vector == 0 && std::max(dy.alignment, size) % (vector * size) == 0 &&
+           pixels_begin_at(dy, vector * size);
   };
   while (2 * shape.vector * size <= 16 && whole(2 * shape.vector)) shape.vector *= 2;
   if (shape.vector > 1) shape.async = false;

@@ -50,9 +50,9 @@ std::string cell_violation(Problem const& p, Device const& device) {
   if (p.y.extent(1) > 1 && p.y.layout.stride[1] != 1)
     return fmt::format("dy: its channels are {} elements apart; copies of 16 bytes require 1 (channels last)",
                        p.y.layout.stride[1]);
-  bool whole = p.y.alignment % max_vector_bytes == 0 && p.y.extent(1) % of_unit == 0;
-  for (int d : {0, 2, 3}) whole = whole && (p.y.extent(d) == 1 || p.y.layout.stride[d] % of_unit == 0);
-  if (!whole) return fmt::format("dy: its channels are not in units of 16 bytes ({} elements)", of_unit);
+  if (p.y.alignment % max_vector_bytes != 0 || p.y.extent(1) % of_unit != 0 ||
+      !pixels_begin_at(p.y, max_vector_bytes))
+    return fmt::format("dy: its channels are not in units of 16 bytes ({} elements)", of_unit);
   for (int d : {2, 3})
     if (p.y.layout.stride[d] * p.y.extent(d) > max_int / 2 || p.y.layout.stride[d] < 0)
       return fmt::format(

@@ -347,6 +347,13 @@ ConvolutionForm filter_form(ConvolutionProblem const& p) {
 
 }  // namespace
 
+bool pixels_begin_at(TensorDescription const& tensor, int bytes) {
+  bool all = true;
+  for (int const d : {0, 2, 3})
+    all = all && (tensor.extent(d) <= 1 || tensor.layout.stride[d] * size_of(tensor.type) % bytes == 0);
+  return all;
+}
+
 Index stride_of(TensorDescription const& tensor, int dimension) {
   return tensor.extent(dimension) > 1 ? tensor.layout.stride[dimension] : 0;
 }

@@ -14,6 +14,9 @@ inline bool has_one_tap(ConvolutionProblem const& p) { return p.w.extent(2) * p.
 // The stride of a dimension; 0 if its extent is 1, where it is irrelevant.
 Index stride_of(TensorDescription const& tensor, int dimension);
 
+// Whether pixels begin at multiples of `bytes` from the tensor's pointer.
+bool pixels_begin_at(TensorDescription const& tensor, int bytes);
+
 // One digit of m, n or k: the letter of its index (n, k, p, q of y; n, c, h, w of dx; k, c, r, s of dw; for
 // k: r, s, c or n, p, q), its extent, and for a phase of a strided data gradient h = first + digit * step.
 struct ProductDigit {

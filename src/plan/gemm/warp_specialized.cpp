@@ -286,11 +286,11 @@ std::vector<NamedPolicy> fitted_policies(CanonicalGemm const& form, Gpu const& g
             ceiling_divide(form.m, Index{height.block_m} * cluster_m) * cluster_m * form.batch;
         Index const tiles_n =
             tiles_m > 0 ? Index{gpu.multiprocessors} * rounds / (tiles_m * cluster_n) * cluster_n : 0;
-        if (tiles_n == 0 || (cluster_m > 1 && form.m <= height.block_m)) continue;
+        if (tiles_n == 0) continue;
         Index const columns = fitted_columns(form, tiles_m, tiles_n, cluster_m);
         if (columns < 16 || columns > height.max_columns) continue;
-        // A single tile of the shared operand is small, and stays in L2.
-        if (shares && (cluster_m > 1 ? columns >= form.n : form.m <= height.block_m)) continue;
+        // A single tile of A or B is small, and stays in L2; and there is no second block for it.
+        if (any_cluster && shares && (form.m <= height.block_m || columns >= form.n)) continue;
         NamedPolicy tile = tile_of(height.block_m, to_int(columns), cluster_m, cluster_n, size, result);
         // An epilogue may be staged, which takes shared memory, too.
         int needed = warp_specialized_shared_bytes(tile.policy, form);

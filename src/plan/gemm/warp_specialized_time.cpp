@@ -128,11 +128,15 @@ double seconds_of_slot(Fit const& fit, GemmRecipe const& recipe) {
   return fit.slot_seconds + sums / recipe.policy.cluster_k * size_of(recipe.sum) / fit.slot_rate;
 }
 
+// The share of a cost that is left if `sharing` blocks load an operand together: `saved` is what an unlimited
+// number of blocks would save.
+double share_left(double saved, int sharing) { return 1 - saved * (1 - 1.0 / sharing); }
+
 // Small tiles load their operands more often, from L2 and for each wgmma from shared memory, and draw more
 // power. `share`: the share of the tensor cores' rate that is used, on which the power depends.
 double limited_by_power(Fit const& fit, double seconds, GemmPolicy const& p, double share = 1) {
   auto const load = [&](int extent, int sharing) {
-    return 128.0 / extent * (1 - fit.power_of_sharing * (1 - 1.0 / sharing));
+    return 128.0 / extent * share_left(fit.power_of_sharing, sharing);
   };
   double const loads = load(p.block_m, p.cluster_m) + load(p.block_n, p.cluster_n), reads = 128.0 / p.warp_n;
   double const slower = fit.power + fit.power_of_loads * (loads - 1.5) + fit.power_of_reads * (reads - 0.5);
@@ -165,9 +169,6 @@ double launch_seconds(Fit const& fit, GemmPolicy const& p, Volume const& volume,
   return fit.launch_seconds - (hides ? fit.many_stages_seconds : 0) +
          (p.cluster_m * p.cluster_n > 1 ? fit.cluster_seconds : 0);
 }
-
-// The share of the time to load an operand that is left if `sharing` blocks load it together.
-double share_left(Fit const& fit, int sharing) { return 1 - fit.saved_by_sharing * (1 - 1.0 / sharing); }
 
 // Bytes per clock and multiprocessor that TMA loads.
 double rate_of_intake(Fit const& fit, GemmPolicy const& p, CanonicalGemm const& form) {
@@ -250,8 +251,9 @@ class Prediction {
       double const rows_of_line = static_cast<double>(box.rows) * box.boxes / block;
       return std::max(bytes / intake(), along == Along::k ? row : rows_of_line * fit_.clocks_of_box_row);
     };
-    return share_left(fit_, p_.cluster_n) * lines_of_a_ * clocks(recipe_.a.along, p_.block_m) +
-           share_left(fit_, p_.cluster_m) * rows_of_b * clocks(recipe_.b.along, p_.block_n);
+    return share_left(fit_.saved_by_sharing, p_.cluster_n) * lines_of_a_ *
+               clocks(recipe_.a.along, p_.block_m) +
+           share_left(fit_.saved_by_sharing, p_.cluster_m) * rows_of_b * clocks(recipe_.b.along, p_.block_n);
   }
   double depth_bytes() const { return p_.block_k * size_; }  // of a step
   double products_per_clock() const {
@@ -433,8 +435,8 @@ double least_seconds_by_wgmma(GemmRecipe const& recipe, CanonicalGemm const& for
   double const block = static_cast<double>(p.block_m) * p.block_n;
   double const products =
       block * p.block_k * size / (4096 * fit.share_of_peak * (p.ping_pong ? fit.ping_pong : 1.0));
-  double const lines = share_left(fit, p.cluster_n) * lines_of_a(recipe, form, volume) +
-                       share_left(fit, p.cluster_m) * lines_of_b(recipe, form, volume);
+  double const lines = share_left(fit.saved_by_sharing, p.cluster_n) * lines_of_a(recipe, form, volume) +
+                       share_left(fit.saved_by_sharing, p.cluster_m) * lines_of_b(recipe, form, volume);
   double const intake = volume.steps > 1 ? lines * (p.block_k * size / rate_of_intake(fit, p, form)) : 0;
   double const copies =
       copy_clocks(fit, recipe.a, p.block_m, size) + copy_clocks(fit, recipe.b, p.block_n, size);

@@ -281,12 +281,8 @@ std::string grouped_violation(Problem const& p, Device const& device, bool takes
 }
 
 int grouped_unit(TensorDescription const& image) {
-  for (int const unit : {16, 8}) {
-    bool whole = image.alignment % unit == 0;
-    for (int d : {0, 2, 3})
-      whole = whole && (image.extent(d) == 1 || image.layout.stride[d] * size_of(image.type) % unit == 0);
-    if (whole) return unit;
-  }
+  for (int const unit : {16, 8})
+    if (image.alignment % unit == 0 && pixels_begin_at(image, unit)) return unit;
   return 0;
 }
 

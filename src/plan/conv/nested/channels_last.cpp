@@ -9,6 +9,7 @@
 
 #include "src/ops/architecture.h"
 #include "src/plan/conv/choice.h"
+#include "src/plan/conv/form.h"
 #include "src/plan/conv/nested/inner_plans.h"
 #include "src/plan/gemm/policies.h"
 #include "src/plan/integers.h"
@@ -54,14 +55,6 @@ bool fills_runs(TensorDescription const& tensor) {
   return tensor.extent(1) * size_of(tensor.type) % run_bytes == 0;
 }
 
-// Whether pixels begin at multiples of 16 bytes, as TMA requires.
-bool begins_at_units(TensorDescription const& tensor) {
-  bool all = true;
-  for (int d : {0, 2, 3})
-    all = all && (tensor.extent(d) == 1 || tensor.layout.stride[d] * size_of(tensor.type) % run_bytes == 0);
-  return all;
-}
-
 // Whether copies have gaps between pixels, so that TMA reads any number of channels: filter gradients in 16
 // bits by wgmma, whose kernels read both operands in place.
 bool pads_pixels(Problem const& p, Gpu const& gpu) {
@@ -86,7 +79,7 @@ std::vector<Copy> copies_of(Problem const& p, Gpu const& gpu) {
   auto const add = [&](TensorDescription Problem::*tensor, bool is_result) {
     TensorDescription const& outside = p.*tensor;
     bool const pads = pads_pixels(p, gpu) && !is_result;
-    if (!is_strided(outside) && (!pads || begins_at_units(outside))) return;
+    if (!is_strided(outside) && (!pads || pixels_begin_at(outside, run_bytes))) return;
     TensorDescription inside = outside;
     Index const unit = pads ? run_bytes / size_of(outside.type) : 1;
     inside.layout =

@@ -26,12 +26,6 @@ ReduceProblem sum_of(Problem const& problem, GemmProblem const& products) {
   return sum;
 }
 
-// The options for planning the products and their sum.
-PlanOptions options_of(Plan<Problem> const& plan, GemmProblem const& products) {
-  return options_within(plan.workspace_bytes - plan.recipe.bias_bytes - bytes_between(products.d),
-                        std::get<SlicesRecipe>(plan.recipe.own).max_error);
-}
-
 // Fills in the workspace, prediction, error and text.
 void fill(Offer<Problem>& offer, Plan<GemmProblem> const& products, Plan<ReduceProblem> const& sum) {
   TensorDescription const& d = products.problem.d;
@@ -70,12 +64,12 @@ class ImageProducts final : public Kernel<Problem> {
 
 Plan<GemmProblem> plan_of_products(Plan<Problem> const& plan) {
   GemmProblem const products = products_of_images(plan.problem).problem;
-  return make_plan(products, plan.device, options_of(plan, products));
+  return make_plan(products, plan.device, options_beside(products.d, plan));
 }
 
 Plan<ReduceProblem> plan_of_sum(Plan<Problem> const& plan) {
   GemmProblem const products = products_of_images(plan.problem).problem;
-  return make_plan(sum_of(plan.problem, products), plan.device, options_of(plan, products));
+  return make_plan(sum_of(plan.problem, products), plan.device, options_beside(products.d, plan));
 }
 
 std::unique_ptr<Kernel<Problem>> prepare_image_products(Plan<Problem> const& plan) {

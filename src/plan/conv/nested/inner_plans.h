@@ -7,6 +7,7 @@
 #include <string>
 #include <type_traits>
 
+#include "cosmati/ops/convolution.h"
 #include "cosmati/ops/error.h"
 #include "cosmati/ops/operation.h"
 #include "src/plan/buffers.h"
@@ -44,6 +45,12 @@ inline std::size_t bytes_between(TensorDescription const& tensor) {
 }
 inline std::size_t offset_between(std::size_t first_workspace, std::size_t second_workspace) {
   return padded_bytes(std::max(first_workspace, second_workspace));
+}
+
+// The options for planning both again when the convolution's plan is prepared.
+inline PlanOptions options_beside(TensorDescription const& tensor, Plan<ConvolutionProblem> const& plan) {
+  return options_within(plan.workspace_bytes - plan.recipe.bias_bytes - bytes_between(tensor),
+                        std::get<SlicesRecipe>(plan.recipe.own).max_error);
 }
 
 // Moves a pointer by `bytes`; null stays null.

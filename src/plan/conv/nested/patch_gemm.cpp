@@ -75,12 +75,6 @@ Patches patches_of(Problem const& p) {
   return made;
 }
 
-// The options for planning the product and the copy.
-PlanOptions options_of(Plan<Problem> const& plan, Patches const& patches) {
-  return options_within(plan.workspace_bytes - plan.recipe.bias_bytes - bytes_between(patches.product.d),
-                        std::get<SlicesRecipe>(plan.recipe.own).max_error);
-}
-
 class PatchGemm final : public Kernel<Problem> {
  public:
   explicit PatchGemm(Plan<Problem> const& plan)
@@ -105,12 +99,12 @@ class PatchGemm final : public Kernel<Problem> {
 
 Plan<GemmProblem> plan_of_patches(Plan<Problem> const& plan) {
   Patches const patches = patches_of(plan.problem);
-  return make_plan(patches.product, plan.device, options_of(plan, patches));
+  return make_plan(patches.product, plan.device, options_beside(patches.product.d, plan));
 }
 
 Plan<TransformProblem> plan_of_places(Plan<Problem> const& plan) {
   Patches const patches = patches_of(plan.problem);
-  return make_plan(patches.copy, plan.device, options_of(plan, patches));
+  return make_plan(patches.copy, plan.device, options_beside(patches.product.d, plan));
 }
 
 std::unique_ptr<Kernel<Problem>> prepare_patch_gemm(Plan<Problem> const& plan) {
