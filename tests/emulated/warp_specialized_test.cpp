@@ -66,7 +66,13 @@ TEST(WarpSpecializedKernel, AnyNumberOfColumns) {
   Deep::expect_product<of72, TensorDestination<bf16, Along::mn>>({72, 80, 100}, {.d = outer});
   Deep::expect_product<WarpgroupTiles{.block_n = 72, .warp_n = 72, .epilogue = staged},
                        StridedDestination<bf16, 4>>({70, 100, 100});
+  Deep::expect_product<WarpgroupTiles{.block_n = 72, .warp_n = 72, .epilogue = staged},
+                       StridedDestination<bf16, 8>>({70, 104, 100});
+  Deep::expect_product<WarpgroupTiles{.block_n = 72, .warp_n = 72, .epilogue = staged},
+                       StridedDestination<bf16, 1>>({70, 101, 100});
   Bf16::expect_product<of80, Engine>({100, 96, 100});
+  Bf16::expect_product<WarpgroupTiles{.block_m = 256, .block_n = 160, .warp_m = 32, .warp_n = 160}, Engine>(
+      {300, 200, 100});
   Bf16::expect_product<of112, Engine>({60, 120, 100});
   using Bytes = Warpgroups<s8, depth, s8, depth, s32>;
   Bytes::expect_product<of80, TensorDestination<s8>>({70, 96, 200});

@@ -126,7 +126,7 @@ TEST(WarpSpecialized, SumsInF16TakeHalfOfTheRegisters) {
   policy.warp_m = 32, policy.thread_m = 4, policy.thread_n = 64, policy.stages = 3;
   EXPECT_EQ(plan::policy_violation(policy, DataType::f16, DataType::f16, DataType::f16), "");
   EXPECT_EQ(plan::policy_violation(policy, DataType::f16, DataType::f16, DataType::f32),
-            "256 accumulators per thread; registers hold at most 128");
+            "256 accumulators per thread; registers hold at most 192");
   // In a cluster along k, the sums that blocks exchange take half of the shared memory.
   auto const form = plan::canonical(problem);
   auto sums_in_f32 = form;
@@ -282,15 +282,14 @@ TEST(WarpSpecialized, ColumnsOfATileAreChosenForTheProduct) {
 TEST(WarpSpecialized, FittedTilesAreLegalAndFit) {
   Gpu const gpu = gpu_device("h200").gpu;
   auto const expect_fit = [&](plan::CanonicalGemm const& form) {
-    for (plan::NamedPolicy const& tile : plan::fitted_policies(form, gpu)) {
-      EXPECT_EQ(plan::policy_violation(tile.policy, form.a.type, form.b.type, form.sum), "") << tile.name;
-      EXPECT_LE(plan::tiles_of(tile.policy, form), 2 * gpu.multiprocessors) << tile.name;
-      GemmPolicy policy = tile.policy;
-      for (EpilogueSchedule schedule : {EpilogueSchedule::direct, EpilogueSchedule::staged}) {
-        policy.epilogue = schedule;
+    for (EpilogueSchedule schedule : {EpilogueSchedule::direct, EpilogueSchedule::staged})
+      for (plan::NamedPolicy const& tile : plan::fitted_policies(form, gpu, schedule)) {
+        EXPECT_EQ(plan::policy_violation(tile.policy, form.a.type, form.b.type, form.sum), "") << tile.name;
+        EXPECT_LE(plan::tiles_of(tile.policy, form), 2 * gpu.multiprocessors) << tile.name;
+        GemmPolicy policy = tile.policy;
+        policy.epilogue = plan::stores_by_tma(policy, form) ? schedule : EpilogueSchedule::staged;
         EXPECT_LE(plan::warp_specialized_shared_bytes(policy, form), gpu.shared_bytes_per_block) << tile.name;
       }
-    }
   };
   for (DataType type : {DataType::bf16, DataType::tf32, DataType::e4m3, DataType::s8})
     for (DataType result : {DataType::f64, DataType::f32, DataType::bf16, DataType::s8})
@@ -319,6 +318,26 @@ TEST(WarpSpecialized, FittedTilesInClusters) {
   EXPECT_EQ(clusters(DataType::bf16, 4096, 16), (Set{{1, 1}}));
   EXPECT_EQ(clusters(DataType::tf32, 512, 4096), (Set{{1, 1}}));
   EXPECT_EQ(clusters(DataType::tf32, 256, 4096), (Set{{2, 1}}));
+}
+
+// A tile of 256 rows holds up to 192 sums per thread, unless those of a step are kept in addition; with an
+// epilogue that needs shared memory it has fewer stages.
+TEST(WarpSpecialized, LargeTiles) {
+  auto const plan_of = [](DataType type, Index m, Index n, Index k, PlanOptions options) {
+    options.built_in_tuning = false;
+    return make_plan(product(type, type, m, n, k, "tn"), gpu_device("h200"), options);
+  };
+  EXPECT_EQ(plan_of(DataType::bf16, 512, 12288, 11008, {}).recipe.policy_name, "256x192_2x1");
+  EXPECT_EQ(plan_of(DataType::f16, 1280, 3584, 4864, {}).recipe.policy_name, "256x144");
+  PlanOptions named;
+  named.policy = "256x160";
+  EXPECT_EQ(plan_of(DataType::bf16, 8192, 1280, 8192, named).recipe.policy.stages, 4);
+  named.policy = "256x160,epilogue=staged";
+  EXPECT_EQ(plan_of(DataType::bf16, 8192, 1280, 8192, named).recipe.policy.stages, 3);
+  GemmPolicy const large = plan::tile_named("256x160", 1, 2)->policy;
+  EXPECT_EQ(plan::policy_violation(large, DataType::s8, DataType::s8, DataType::s32), "");
+  EXPECT_EQ(plan::policy_violation(large, DataType::e4m3, DataType::e4m3, DataType::f32),
+            "160 accumulators per thread; registers hold at most 128");
 }
 
 TEST(WarpSpecialized, WarpgroupsReadWholeRowsOfB) {

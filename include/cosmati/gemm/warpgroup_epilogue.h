@@ -15,9 +15,15 @@ struct EpilogueScheduleOf<EpilogueSchedule::staged, WarpgroupProduct<policy, Sou
   static constexpr int rows = 16, columns = part_of_row(policy.warp_n, real_bytes);  // of a pass
   static constexpr int pitch = columns + 32 / real_bytes;  // rows begin 8 banks apart
   static constexpr int passes_n = policy.warp_n / columns, passes = policy.warp_m / rows * passes_n;
-  // Columns per run; if D is M-major, adjacent lanes process adjacent rows instead.
+  // Adjacent lanes process adjacent runs of `count` columns of a row, as many as a store takes, or, if D is
+  // M-major, adjacent rows. A warp's next step is rows_of_step rows and columns_of_step columns further.
   static constexpr bool down = lies_along_m<Destination>();
-  static constexpr int count = down ? 1 : vector_within(columns, imax(Destination::width, 4));
+  static constexpr int count =
+      down ? 1 : vector_within(columns, imin(imax(Destination::width, columns / 32), rows* columns / 32));
+  static constexpr int lanes_n = down ? 32 / rows : columns / count, lanes_m = 32 / lanes_n;
+  static constexpr int rows_of_step = down ? 0 : lanes_m, columns_of_step = down ? lanes_n : 0;
+  static constexpr int steps = rows * columns / count / 32, at_once = imax(1, 4 / count);
+  static_assert(steps > 0 && steps % at_once == 0);
   struct SharedStorage {
     alignas(16) Real value[policy.consumer_warps()][rows][pitch];
   };
@@ -32,30 +38,38 @@ struct EpilogueScheduleOf<EpilogueSchedule::staged, WarpgroupProduct<policy, Sou
     typename Epilogue::Tile const tile(arguments, at.batch, at.first_m + warp_m, at.first_n + warp_n);
     typename Destination::Tile const d(destination, at.batch, at.first_m + warp_m, at.first_n + warp_n);
     auto& value = shared.value[warp];  // (rows, columns)
+    int const lane_m = down ? lane % rows : lane / lanes_n,
+              lane_n = down ? lane / rows : lane % lanes_n * count;
     COSMATI_NO_UNROLL
     for (int pass = 0; pass < passes; ++pass) {
+      int const first_m = partition_m.position(0, 0, pass / passes_n * 2),
+                first_n = pass % passes_n * columns;
+      if (first_m >= at.rows - warp_m || first_n >= at.columns - warp_n) continue;
       arch::warp_barrier();  // the previous pass has been read
       COSMATI_UNROLL
       for (int p = 0; p < passes; ++p)
         if (p == pass) stage(value, sums, place, p / passes_n * 2, p % passes_n * columns / 4);
       arch::warp_barrier();
-      int const first_m = partition_m.position(0, 0, pass / passes_n * 2),
-                first_n = pass % passes_n * columns;
       COSMATI_NO_UNROLL
-      for (int item = lane; item < rows * columns / count; item += 32) {
-        // Down a column, a lane's items all lie in the same row, which is therefore computed once.
-        int const row = down ? lane % rows : item / (columns / count);
-        int const column = down ? item / rows : item % (columns / count) * count;
-        int const m = first_m + row, n = first_n + column;
-        int const valid = policy.full_tiles      ? count
-                          : m < at.rows - warp_m ? imin(at.columns - warp_n - n, count)
-                                                 : 0;
-        if (valid <= 0) continue;
-        Real run[count];
+      for (int step = 0; step < steps; step += at_once) {
+        int const row = lane_m + step * rows_of_step, column = lane_n + step * columns_of_step;
+        Real run[at_once][count];
         COSMATI_UNROLL
-        for (int e = 0; e < count; ++e) run[e] = value[row][column + e];
-        Epilogue::apply(tile, m, n, valid, run);
-        d.store(m, n, valid, run);
+        for (int i = 0; i < at_once; ++i) {
+          COSMATI_UNROLL
+          for (int e = 0; e < count; ++e)
+            run[i][e] = value[row + i * rows_of_step][column + i * columns_of_step + e];
+        }
+        COSMATI_UNROLL
+        for (int i = 0; i < at_once; ++i) {
+          int const m = first_m + row + i * rows_of_step, n = first_n + column + i * columns_of_step;
+          int const valid = policy.full_tiles      ? count
+                            : m < at.rows - warp_m ? imin(at.columns - warp_n - n, count)
+                                                   : 0;
+          if (valid <= 0) continue;
+          Epilogue::apply(tile, m, n, valid, run[i]);
+          d.store(m, n, valid, run[i]);
+        }
       }
     }
   }

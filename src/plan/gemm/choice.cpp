@@ -73,7 +73,10 @@ std::string select_policies(PolicySearch const& search, std::vector<NamedPolicy>
                                  search.form.k)
                  : product_policies(search.main_loop, search.multiply, search.form.sum, element_bytes);
   if (search.fits_tiles() || (search.takes_tiles() && !request.names.empty()))
-    append_tiles(policies, search.form, search.device.gpu, request.names);
+    append_tiles(
+        policies, search.form, search.device.gpu,
+        search.options.policy.epilogue.value_or(epilogue_schedule(search.problem.epilogue.expression)),
+        request.names);
   if (policies.empty())
     return fmt::format("multiply {}: a lane would load too many single elements", name_of(search.multiply));
   if (std::string foreign = search.emulated() ? "" : foreign_policy(request, policies); !foreign.empty())

@@ -114,7 +114,7 @@ std::vector<std::string> names_to_measure(GemmProblem const& problem, Gpu const&
   CanonicalGemm const form = canonical(problem);
   if (form.sum == DataType::f64) return names;
   std::vector<NamedPolicy> policies = warpgroup_policies(size_of(form.a.type), form.sum);
-  append_tiles(policies, form, gpu, {});
+  append_tiles(policies, form, gpu, epilogue_schedule(problem.epilogue.expression), {});
   for (NamedPolicy const& policy : policies)
     if (std::find(names.begin(), names.end(), policy.name) == names.end())
       names.push_back(policy.is_fitted ? text_of(policy.policy) : policy.name);

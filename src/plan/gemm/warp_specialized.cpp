@@ -210,13 +210,19 @@ std::vector<NamedPolicy> warpgroup_policies(int element_bytes, DataType sum) {
 
 namespace {
 
-// With as many stages as fit in addition to a store buffer for the whole tile.
+bool is_large(Index block_m, Index block_n) { return block_m * block_n > Index{128} * 256; }
+
+// With as many stages as fit in addition to a store buffer: for the whole tile or, if it is large, for one
+// box per warp.
 NamedPolicy tile_of(int block_m, int block_n, int cluster_m, int cluster_n, int element_bytes,
                     int result_bytes) {
-  int const shared = max_shared_bytes - block_m * block_n * std::min(result_bytes, 2);
-  int const stages = std::clamp(shared / ((block_m + block_n) * step_bytes), 2, 12);
   NamedPolicy named =
-      policy_of({"", block_m, block_n, block_m > 192 ? 32 : 16, stages, cluster_m, 1, 1}, element_bytes);
+      policy_of({"", block_m, block_n, block_m > 192 ? 32 : 16, 2, cluster_m, 1, 1}, element_bytes);
+  int const buffer = is_large(block_m, block_n) ? named.policy.consumer_warps() * tensor_store_rows *
+                                                      columns_of_store(block_n, result_bytes) * result_bytes
+                                                : block_m * block_n * std::min(result_bytes, 2);
+  int const stage = (block_m + block_n) * step_bytes;
+  named.policy.stages = std::clamp((max_shared_bytes - buffer) / stage, 2, 12);
   named.policy.cluster_n = cluster_n;
   named.name = fmt::format("{}x{}", block_m, block_n);
   if (cluster_m * cluster_n > 1) named.name += fmt::format("_{}x{}", cluster_m, cluster_n);
@@ -254,13 +260,24 @@ Index fitted_columns(CanonicalGemm const& form, Index tiles_m, Index tiles_n, in
   return ceiling_divide(least, unit) * unit;
 }
 
+// Leaves as many stages as fit in addition to what the epilogue needs.
+void reduce_stages(GemmPolicy& policy, CanonicalGemm const& form, Gpu const& gpu, EpilogueSchedule epilogue) {
+  GemmPolicy stored = policy;
+  stored.epilogue = stores_by_tma(policy, form) ? epilogue : EpilogueSchedule::staged;
+  int const stage = (policy.block_m + policy.block_n) * step_bytes;
+  if (int const excess = warp_specialized_shared_bytes(stored, form) - gpu.shared_bytes_per_block; excess > 0)
+    policy.stages -= (excess + stage - 1) / stage;
+}
+
 }  // namespace
 
-std::vector<NamedPolicy> fitted_policies(CanonicalGemm const& form, Gpu const& gpu) {
+std::vector<NamedPolicy> fitted_policies(CanonicalGemm const& form, Gpu const& gpu,
+                                         EpilogueSchedule epilogue) {
   struct Height {
     int block_m, max_columns;
   };
-  constexpr Height heights[] = {{64, 224}, {128, 256}, {192, 192}, {256, 128}};
+  bool const promotes = form.of_pieces || (is_float8(form.a.type) && !form.fast_sums);
+  Height const heights[] = {{64, 224}, {128, 256}, {192, 192}, {256, promotes ? 128 : 192}};
   // Two blocks that share a tile of B or of A read it from L2 once: of 24 products in 16 bits on an H200,
   // some took up to 1.5 times as long without (docs/decisions/0045).
   struct Cluster {
@@ -274,8 +291,11 @@ std::vector<NamedPolicy> fitted_policies(CanonicalGemm const& form, Gpu const& g
   auto const pair_of_rows = [&](int block_m) {
     return form.batch == 1 && ceiling_divide(form.m, Index{block_m}) == 2;
   };
-  // With 3 stages, products in 16 bits were 10 to 20 % slower than predicted (728x5776x728 on an H200).
-  int const least_stages = size == 2 ? 4 : 2;
+  // With 3 stages, products in 16 bits were 10 to 20 % slower than predicted (728x5776x728 on an H200),
+  // except by large tiles, whose steps take longer.
+  auto const least_stages = [&](int block_m, Index columns) {
+    return size == 2 && !is_large(block_m, columns) ? 4 : 2;
+  };
   std::vector<NamedPolicy> list;
   for (Height const& height : heights)
     for (auto const& [cluster_m, cluster_n] : clusters)
@@ -292,30 +312,26 @@ std::vector<NamedPolicy> fitted_policies(CanonicalGemm const& form, Gpu const& g
         // A single tile of A or B is small, and stays in L2; and there is no second block for it.
         if (any_cluster && shares && (form.m <= height.block_m || columns >= form.n)) continue;
         NamedPolicy tile = tile_of(height.block_m, to_int(columns), cluster_m, cluster_n, size, result);
-        // An epilogue may be staged, which takes shared memory, too.
-        int needed = warp_specialized_shared_bytes(tile.policy, form);
-        tile.policy.epilogue = EpilogueSchedule::staged;
-        needed = std::max(needed, warp_specialized_shared_bytes(tile.policy, form));
-        tile.policy.epilogue = EpilogueSchedule::direct;
-        int const stage = (height.block_m + to_int(columns)) * step_bytes;
-        if (int const excess = needed - gpu.shared_bytes_per_block; excess > 0)
-          tile.policy.stages -= (excess + stage - 1) / stage;
-        if (tile.policy.stages < least_stages || has_policy(list, tile.name)) continue;
+        reduce_stages(tile.policy, form, gpu, epilogue);
+        if (tile.policy.stages < least_stages(height.block_m, columns) || has_policy(list, tile.name))
+          continue;
         tile.is_fitted = true;
-        if (tiles_m > 1) tile.share = 0.95;
+        if (tiles_m > 1 && !is_large(height.block_m, columns)) tile.share = 0.95;
         list.push_back(std::move(tile));
       }
   return list;
 }
 
 void append_tiles(std::vector<NamedPolicy>& list, CanonicalGemm const& form, Gpu const& gpu,
-                  std::vector<std::string> const& names) {
+                  EpilogueSchedule epilogue, std::vector<std::string> const& names) {
   for (std::string const& name : names)
     if (auto tile = tile_named(name, size_of(form.a.type), size_of(form.d.type));
-        tile && !has_policy(list, name))
+        tile && !has_policy(list, name)) {
+      reduce_stages(tile->policy, form, gpu, epilogue);
       list.push_back(*std::move(tile));
+    }
   if (!names.empty()) return;
-  std::vector<NamedPolicy> fitted = fitted_policies(form, gpu);
+  std::vector<NamedPolicy> fitted = fitted_policies(form, gpu, epilogue);
   std::erase_if(fitted, [&](NamedPolicy const& tile) {
     return std::any_of(list.begin(), list.end(), [&](NamedPolicy const& known) {
       GemmPolicy const &p = known.policy, &q = tile.policy;
@@ -373,8 +389,9 @@ std::string warpgroup_policy_violation(GemmPolicy const& p, int element_bytes, D
   if (p.ping_pong ? groups != 2 : groups > 3)
     return fmt::format("{} warpgroups; ping_pong requires two, each with its own tile; otherwise at most 3",
                        groups);
-  // Two sums in f16 share a register.
-  int const max_sums = (groups == 3 ? 96 : 128) * (sum == DataType::f16 ? 2 : 1);
+  // Two sums in f16 share a register; promotion keeps those of a step, too.
+  bool const promotes = p.promotes || (element_bytes == 1 && sum == DataType::f32 && !p.fast_sums);
+  int const max_sums = (groups == 3 ? 96 : promotes ? 128 : 192) * (sum == DataType::f16 ? 2 : 1);
   if (p.thread_m * p.thread_n > max_sums)
     return fmt::format("{} accumulators per thread; registers hold at most {}", p.thread_m * p.thread_n,
                        max_sums);

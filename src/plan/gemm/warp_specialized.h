@@ -42,10 +42,12 @@ std::vector<NamedPolicy> warpgroup_policies(int element_bytes, DataType sum = Da
 // The tile that is named by its extents, "128x80", with as many stages as fit; none if that is not its name.
 std::optional<NamedPolicy> tile_named(std::string const& name, int element_bytes, int result_bytes);
 // Such tiles for this problem, with the fewest columns with which one or two rounds of blocks cover D.
-std::vector<NamedPolicy> fitted_policies(CanonicalGemm const& form, Gpu const& gpu);
+// `epilogue`: how a result that TMA can store is stored.
+std::vector<NamedPolicy> fitted_policies(CanonicalGemm const& form, Gpu const& gpu,
+                                         EpilogueSchedule epilogue = EpilogueSchedule::direct);
 // Appends those with one of the names; without names, the fitted ones whose extents no tile of the list has.
 void append_tiles(std::vector<NamedPolicy>& list, CanonicalGemm const& form, Gpu const& gpu,
-                  std::vector<std::string> const& names);
+                  EpilogueSchedule epilogue, std::vector<std::string> const& names);
 // The named tiles, plus tiles with few columns for convolutions of more than one tap.
 std::vector<NamedPolicy> window_policies(int element_bytes, bool one_tap = false);
 // The tiles of one phase in dgrad_phases; four of them are 256 columns.
