@@ -1,5 +1,6 @@
 // The best result so far of a search for the fastest way to run a problem.
 #pragma once
+#include <limits>
 #include <optional>
 #include <string>
 #include <utility>
@@ -18,8 +19,11 @@ class BestOffer {
   // True if the best offer, or before it the limit, if any, is more than `seconds`; with a `share`, more than
   // seconds / share.
   bool takes(double seconds, double share = 1) const {
-    if (!offer_ && !limit_) return true;
-    return seconds < share * (offer_ ? offer_->predicted_seconds : *limit_);
+    return (!offer_ && !limit_) || seconds < share * this->seconds();
+  }
+  // The seconds of the best offer, or the limit; infinite without either.
+  double seconds() const {
+    return offer_ ? offer_->predicted_seconds : limit_.value_or(std::numeric_limits<double>::infinity());
   }
   void take(Offer<Problem> offer) { offer_ = std::move(offer); }
   // Records why there is no offer. The last reason is kept; all are ignored once an offer has been found.

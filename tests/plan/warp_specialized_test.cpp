@@ -9,6 +9,7 @@
 #include "src/jit/compile.h"
 #include "src/jit/nvrtc.h"
 #include "src/plan/gemm/model.h"
+#include "src/plan/gemm/tiles/fitted_tiles.h"
 #include "src/plan/gemm/warp_specialized.h"
 #include "tests/plan/gemm_problem.h"
 #include "tests/plan/product_text.h"
@@ -300,8 +301,8 @@ TEST(WarpSpecialized, FittedTilesAreLegalAndFit) {
               expect_fit(plan::canonical(product(type, result, m, n, 512, layouts)));
 }
 
-// Two blocks share a tile of B or of A, if there is more than one of it; in other types only two rows of
-// tiles share those of B, and always.
+// Two or four blocks share tiles of B or of A, if there is more than one of them; in other types only two
+// rows of tiles share those of B, and always.
 TEST(WarpSpecialized, FittedTilesInClusters) {
   // m and n as in the kernel, which exchanges them.
   auto const clusters = [](DataType type, Index m, Index n) {
@@ -312,8 +313,8 @@ TEST(WarpSpecialized, FittedTilesInClusters) {
     return found;
   };
   using Set = std::set<std::pair<int, int>>;
-  EXPECT_EQ(clusters(DataType::bf16, 512, 4096), (Set{{1, 1}, {2, 1}, {1, 2}}));
-  EXPECT_EQ(clusters(DataType::bf16, 256, 4096), (Set{{1, 1}, {2, 1}, {1, 2}}));
+  EXPECT_EQ(clusters(DataType::bf16, 512, 4096), (Set{{1, 1}, {2, 1}, {1, 2}, {2, 2}, {4, 1}, {1, 4}}));
+  EXPECT_EQ(clusters(DataType::bf16, 256, 4096), (Set{{1, 1}, {2, 1}, {1, 2}, {2, 2}, {1, 4}}));
   EXPECT_EQ(clusters(DataType::bf16, 100, 9216), (Set{{1, 1}}));
   EXPECT_EQ(clusters(DataType::bf16, 4096, 16), (Set{{1, 1}}));
   EXPECT_EQ(clusters(DataType::tf32, 512, 4096), (Set{{1, 1}}));
@@ -338,6 +339,49 @@ TEST(WarpSpecialized, LargeTiles) {
   EXPECT_EQ(plan::policy_violation(large, DataType::s8, DataType::s8, DataType::s32), "");
   EXPECT_EQ(plan::policy_violation(large, DataType::e4m3, DataType::e4m3, DataType::f32),
             "160 accumulators per thread; registers hold at most 128");
+}
+
+// Sums leave fewer registers for an epilogue that is long or reads or stores matrices.
+TEST(WarpSpecialized, LargeTilesLeaveRegistersForTheEpilogue) {
+  auto const widest = [](char const* expression, EpilogueSchedule schedule) {
+    GemmProblem problem = product(DataType::bf16, DataType::bf16, 8192, 1536, 4096, "tn");
+    problem.epilogue.expression = epilogue::parse(expression);
+    TensorDescription const matrix = problem.d;
+    if (problem.epilogue.expression.uses_source()) problem.c = matrix;
+    problem.epilogue.operands.assign(problem.epilogue.expression.operands().size(), matrix);
+    int columns = 0;
+    for (Index n = 256; n <= 1536; n += 128) {
+      auto form = plan::canonical(problem);
+      form.m = n;
+      for (plan::NamedPolicy const& tile : plan::fitted_policies(form, gpu_device("h200").gpu, schedule))
+        if (tile.policy.block_m == 256) columns = std::max(columns, tile.policy.block_n);
+    }
+    return columns;
+  };
+  EXPECT_EQ(widest("acc", EpilogueSchedule::direct), 192);
+  EXPECT_LE(widest("gelu(acc)", EpilogueSchedule::staged), 176);
+  EXPECT_LE(widest("acc + c", EpilogueSchedule::direct), 160);
+  EXPECT_LE(widest("gelu(acc) + c + r[m,n]", EpilogueSchedule::staged), 128);
+}
+
+// The steps of a fitted tile's two rounds may be streamed; a partition that is asked for is always used.
+TEST(WarpSpecialized, FittedTilesAreStreamed) {
+  auto const recipe = [](DataType type, Index m, Index n, Index k, char const* layouts,
+                         std::string const& policy) {
+    PlanOptions options;
+    options.built_in_tuning = false;
+    options.policy = policy;
+    return make_plan(product(type, type, m, n, k, layouts), gpu_device("h200"), options).recipe;
+  };
+  GemmRecipe const streamed = recipe(DataType::bf16, 28672, 197, 4096, "tn", "");
+  EXPECT_EQ(streamed.policy_name, "128x208");
+  EXPECT_EQ(streamed.policy.partition, Partition::stream_k);
+  EXPECT_EQ(recipe(DataType::f16, 1152, 512, 5120, "tn", "").policy_name, "64x96_2x2");
+  EXPECT_EQ(recipe(DataType::bf16, 1280, 3584, 4864, "tn", "").policy.partition, Partition::tiles);
+  for (Partition const asked : {Partition::stream_k, Partition::split_k, Partition::split_k_parallel})
+    EXPECT_EQ(recipe(DataType::bf16, 1280, 3584, 4864, "tn", "partition=" + std::string(name_of(asked)))
+                  .policy.partition,
+              asked);
 }
 
 TEST(WarpSpecialized, WarpgroupsReadWholeRowsOfB) {

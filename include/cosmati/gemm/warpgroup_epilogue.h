@@ -1,5 +1,6 @@
 // Staged epilogue of a warpgroup: each warp passes 16 rows of 128 bytes of sums at a time through shared
-// memory, then processes runs of a row in a rolled loop that contains the expression once.
+// memory, then processes runs of a row in a rolled loop, which contains the expression for at least four
+// elements.
 #pragma once
 #include "cosmati/gemm/epilogue_schedule.h"
 #include "cosmati/gemm/warpgroup_product.h"
@@ -42,14 +43,13 @@ struct EpilogueScheduleOf<EpilogueSchedule::staged, WarpgroupProduct<policy, Sou
               lane_n = down ? lane / rows : lane % lanes_n * count;
     COSMATI_NO_UNROLL
     for (int pass = 0; pass < passes; ++pass) {
-      int const first_m = partition_m.position(0, 0, pass / passes_n * 2),
-                first_n = pass % passes_n * columns;
-      if (first_m >= at.rows - warp_m || first_n >= at.columns - warp_n) continue;
       arch::warp_barrier();  // the previous pass has been read
       COSMATI_UNROLL
       for (int p = 0; p < passes; ++p)
         if (p == pass) stage(value, sums, place, p / passes_n * 2, p % passes_n * columns / 4);
       arch::warp_barrier();
+      int const first_m = partition_m.position(0, 0, pass / passes_n * 2),
+                first_n = pass % passes_n * columns;
       COSMATI_NO_UNROLL
       for (int step = 0; step < steps; step += at_once) {
         int const row = lane_m + step * rows_of_step, column = lane_n + step * columns_of_step;
@@ -60,16 +60,19 @@ struct EpilogueScheduleOf<EpilogueSchedule::staged, WarpgroupProduct<policy, Sou
           for (int e = 0; e < count; ++e)
             run[i][e] = value[row + i * rows_of_step][column + i * columns_of_step + e];
         }
+        // The loads of all runs are issued before the first is stored.
+        int valid[at_once];
         COSMATI_UNROLL
         for (int i = 0; i < at_once; ++i) {
           int const m = first_m + row + i * rows_of_step, n = first_n + column + i * columns_of_step;
-          int const valid = policy.full_tiles      ? count
-                            : m < at.rows - warp_m ? imin(at.columns - warp_n - n, count)
-                                                   : 0;
-          if (valid <= 0) continue;
-          Epilogue::apply(tile, m, n, valid, run[i]);
-          d.store(m, n, valid, run[i]);
+          valid[i] = policy.full_tiles      ? count
+                     : m < at.rows - warp_m ? imax(imin(at.columns - warp_n - n, count), 0)
+                                            : 0;
+          Epilogue::apply(tile, m, n, valid[i], run[i]);
         }
+        COSMATI_UNROLL
+        for (int i = 0; i < at_once; ++i)
+          d.store(first_m + row + i * rows_of_step, first_n + column + i * columns_of_step, valid[i], run[i]);
       }
     }
   }

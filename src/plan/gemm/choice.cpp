@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "cosmati/gemm/group_arguments.h"
 #include "src/ops/architecture.h"
@@ -24,6 +25,7 @@
 #include "src/plan/gemm/repack.h"
 #include "src/plan/gemm/small/gemv.h"
 #include "src/plan/gemm/small/tiny.h"
+#include "src/plan/gemm/tiles/fitted_tiles.h"
 #include "src/plan/gemm/tuning.h"
 #include "src/plan/gemm/warp_specialized.h"
 #include "src/plan/gemm/warp_specialized_f64.h"
@@ -126,7 +128,9 @@ void bound_registers(GemmRecipe& recipe, PolicySearch const& search, bool any_po
     policy.blocks = std::max(1, policy.blocks - 1);
 }
 
-std::vector<KPartition> partitions_to_try(GemmRecipe const& recipe, PolicySearch const& search) {
+// A tile that covers D in whole rounds is not split, but the steps of two rounds may be streamed.
+std::vector<KPartition> partitions_to_try(GemmRecipe const& recipe, NamedPolicy const& named,
+                                          PolicySearch const& search) {
   if (search.invariant()) return std::vector<KPartition>(1);
   bool const emulated = search.emulated();
   std::optional<Partition> const asked = search.options.policy.partition;
@@ -134,10 +138,11 @@ std::vector<KPartition> partitions_to_try(GemmRecipe const& recipe, PolicySearch
   bool const has_stream_k =
       !emulated || emulator::has_stream_k(search.problem, search.main_loop, search.multiply);
   bool const has_sum_of_parts = !emulated || emulator::has_sum_of_parts(search.problem, search.multiply);
-  return partitions_worth_trying(
-      recipe, search.form, search.device.gpu,
-      {asked, has_all && has_stream_k,
-       has_all && has_sum_of_parts && !search.form.by_pointers && search.multiply == Multiply::wgmma});
+  bool const splits = !named.is_fitted || !search.any_policy();
+  return partitions_worth_trying(recipe, search.form, search.device.gpu,
+                                 {asked, has_all && has_stream_k, splits,
+                                  (asked || splits) && has_all && has_sum_of_parts &&
+                                      !search.form.by_pointers && search.multiply == Multiply::wgmma});
 }
 
 bool streams_k(Offer<GemmProblem> const& offer) {
@@ -146,11 +151,9 @@ bool streams_k(Offer<GemmProblem> const& offer) {
 
 // Tries the partitions that are worth trying for the work of a policy, which has the given volume.
 void search_partitions(BestOffer<GemmProblem>& best, GemmRecipe const& undivided, Volume const& volume,
-                       NamedPolicy const& named, PolicySearch const& search) {
+                       NamedPolicy const& named, double share, PolicySearch const& search) {
   CanonicalGemm const& form = search.form;
-  std::vector<KPartition> const k_partitions = named.is_fitted && search.any_policy()
-                                                   ? std::vector<KPartition>(1)
-                                                   : partitions_to_try(undivided, search);
+  std::vector<KPartition> const k_partitions = partitions_to_try(undivided, named, search);
   if (k_partitions.empty()) best.refuse(no_partition(search.options.policy.partition));
   std::size_t const widening = search.widening_bytes();
   for (KPartition const& k_partition : k_partitions) {
@@ -182,7 +185,7 @@ void search_partitions(BestOffer<GemmProblem>& best, GemmRecipe const& undivided
                           recipe.predicted_seconds > long_seconds &&
                           !(best.found() && streams_k(best.offer()));
     double const gain = doubtful ? 0.95 : 1.0;
-    if (best.takes(recipe.predicted_seconds, named.share * gain))
+    if (best.takes(recipe.predicted_seconds, share * gain))
       best.take({{}, workspace, recipe.predicted_seconds, recipe, {}});
   }
 }
@@ -198,7 +201,11 @@ void search_policies(BestOffer<GemmProblem>& best, PolicySearch const& search) {
     recipe.repack_b = search.passes->repack_b;
   }
   bool const may_skip = search.fits_tiles() && any_policy;
+  std::optional<double> unfitted;  // the best prediction for the other tiles, which precede the fitted ones
   for (NamedPolicy const& named : policies) {
+    if (named.is_fitted && !unfitted) unfitted = best.seconds();
+    bool const compares = unfitted && std::isfinite(*unfitted);
+    double const share = compares ? std::min(1.0, named.share * *unfitted / best.seconds()) : 1.0;
     if (may_skip && is_half_empty(named.policy, search.form)) continue;
     recipe.policy_name = named.name;
     recipe.policy = named.policy;
@@ -209,7 +216,7 @@ void search_policies(BestOffer<GemmProblem>& best, PolicySearch const& search) {
       shorten_steps(recipe.policy, search.form);
     Volume const volume = search.group == nullptr ? volume_of(search.form, recipe) : Volume{};
     if (may_skip &&
-        !best.takes(least_seconds_of_parts(recipe, search.form, search.device.gpu, volume, 1), named.share))
+        !best.takes(least_seconds_of_parts(recipe, search.form, search.device.gpu, volume, 1), share))
       continue;
     choose_epilogue(recipe.policy, search);
     bound_registers(recipe, search, any_policy);
@@ -217,7 +224,7 @@ void search_policies(BestOffer<GemmProblem>& best, PolicySearch const& search) {
     if (!refusal.empty()) {
       best.refuse(std::move(refusal));
     } else if (search.group == nullptr) {
-      search_partitions(best, recipe, volume, named, search);
+      search_partitions(best, recipe, volume, named, share, search);
     } else {
       finalize_recipe(recipe, *search.group, search.device.gpu);
       if (best.takes(recipe.predicted_seconds)) best.take({{}, 0, recipe.predicted_seconds, recipe, {}});

@@ -14,6 +14,7 @@
 #include "src/plan/gemm/canonical.h"
 #include "src/plan/gemm/small/gemv.h"
 #include "src/plan/gemm/small/tiny.h"
+#include "src/plan/gemm/tiles/fitted_tiles.h"
 #include "src/plan/gemm/warp_specialized.h"
 #include "src/plan/gemm/warp_specialized_f64.h"
 

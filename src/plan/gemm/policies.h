@@ -14,8 +14,8 @@ struct NamedPolicy {
   GemmPolicy policy;
   // A tile made for one problem: it covers D in whole rounds, so that k is not divided.
   bool is_fitted = false;
-  // The share of the best prediction before that this policy's must fall below. Below 1 for fitted tiles,
-  // unless large, so that products of other extents can use the same kernels.
+  // The share of the best prediction for other tiles that a fitted one's must fall below: less than 1 unless
+  // it is large, so that products of other extents can use the same kernels.
   double share = 1;
 };
 

@@ -10,6 +10,7 @@
 #include "src/plan/gemm/canonical.h"
 #include "src/plan/gemm/model.h"
 #include "src/plan/gemm/policies.h"
+#include "src/plan/gemm/tiles/fitted_tiles.h"
 #include "src/plan/gemm/tuning.h"
 #include "src/plan/gemm/warp_specialized.h"
 #include "src/plan/make_plan.h"

@@ -19,14 +19,6 @@ namespace {
 // tiles with their padding, and would wait forever for those that TMA does not write.
 constexpr int tile_bytes_unit = 1024;
 
-// What barriers and alignment leave of a block's 227 KiB.
-constexpr int max_shared_bytes = 225 * 1024;
-
-// The number of which the columns of a warpgroup must be a multiple, if B is K-major; otherwise 16.
-int columns_unit(int element_bytes, DataType sum, bool promotes) {
-  return sum == DataType::f32 && element_bytes != 1 && !promotes ? 8 : 16;
-}
-
 // The reason why TMA cannot copy `matrix` of `rows` by `columns` elements, contiguous along the columns or
 // along the rows; empty if it can.
 std::string tma_violation(char const* name, MatrixForm const& matrix, Index rows, Index columns,
@@ -61,6 +53,10 @@ bool tma_takes(MatrixForm const& operand, Index outer, Index depth) {
 }
 
 }  // namespace
+
+int columns_unit(int element_bytes, DataType sum, bool promotes) {
+  return sum == DataType::f32 && element_bytes != 1 && !promotes ? 8 : 16;
+}
 
 std::string tma_violation(CanonicalGemm const& form) {
   if (form.batch > 1 && !form.by_pointers &&
@@ -125,6 +121,20 @@ bool stores_by_tma(GemmPolicy const& policy, CanonicalGemm const& form) {
          (form.batch == 1 || form.by_pointers || form.d.batch_stride != 0);
 }
 
+GemmPolicy warpgroup_policy(int block_m, int block_n, int warp_m, int stages, int element_bytes) {
+  GemmPolicy policy;
+  policy.block_m = block_m;
+  policy.block_n = policy.warp_n = block_n;
+  policy.block_k = step_bytes / element_bytes;
+  policy.warp_m = warp_m;
+  policy.thread_m = warp_m / 8;
+  policy.thread_n = block_n / 4;
+  policy.stages = stages;
+  policy.main_loop = MainLoop::warp_specialized;
+  policy.multiply = Multiply::wgmma;
+  return policy;
+}
+
 namespace {
 
 struct Tiles {
@@ -135,27 +145,15 @@ struct Tiles {
 };
 
 NamedPolicy policy_of(Tiles const& tiles, int element_bytes) {
-  GemmPolicy policy;
-  policy.block_m = tiles.block_m;
-  policy.block_n = policy.warp_n = tiles.block_n;
-  policy.block_k = step_bytes / element_bytes;
-  policy.warp_m = tiles.warp_m;
-  policy.thread_m = tiles.warp_m / 8;
-  policy.thread_n = tiles.block_n / 4;
-  policy.stages = tiles.stages;
+  GemmPolicy policy =
+      warpgroup_policy(tiles.block_m, tiles.block_n, tiles.warp_m, tiles.stages, element_bytes);
   policy.cluster_m = tiles.cluster_m;
   policy.cluster_n = tiles.cluster_n;
   policy.cluster_k = tiles.cluster_k;
   policy.blocks = tiles.blocks;
   policy.ping_pong = tiles.ping_pong;
-  policy.main_loop = MainLoop::warp_specialized;
-  policy.multiply = Multiply::wgmma;
   return {tiles.name, policy};
 }
-
-}  // namespace
-
-namespace {
 
 std::vector<NamedPolicy> basic_policies(int element_bytes) {
   // Measured on an H200 (docs/decisions/0004): a multiprocessor loads 60 bytes per clock, so tiles smaller
@@ -206,140 +204,6 @@ std::vector<NamedPolicy> warpgroup_policies(int element_bytes, DataType sum) {
   // A warpgroup's sums of 128x256 in f16 take 128 registers.
   if (sum == DataType::f16) list.push_back(policy_of({"256x256", 256, 256, 32, 3, 2, 1, 1}, element_bytes));
   return list;
-}
-
-namespace {
-
-bool is_large(Index block_m, Index block_n) { return block_m * block_n > Index{128} * 256; }
-
-// With as many stages as fit in addition to a store buffer: for the whole tile or, if it is large, for one
-// box per warp.
-NamedPolicy tile_of(int block_m, int block_n, int cluster_m, int cluster_n, int element_bytes,
-                    int result_bytes) {
-  NamedPolicy named =
-      policy_of({"", block_m, block_n, block_m > 192 ? 32 : 16, 2, cluster_m, 1, 1}, element_bytes);
-  int const buffer = is_large(block_m, block_n) ? named.policy.consumer_warps() * tensor_store_rows *
-                                                      columns_of_store(block_n, result_bytes) * result_bytes
-                                                : block_m * block_n * std::min(result_bytes, 2);
-  int const stage = (block_m + block_n) * step_bytes;
-  named.policy.stages = std::clamp((max_shared_bytes - buffer) / stage, 2, 12);
-  named.policy.cluster_n = cluster_n;
-  named.name = fmt::format("{}x{}", block_m, block_n);
-  if (cluster_m * cluster_n > 1) named.name += fmt::format("_{}x{}", cluster_m, cluster_n);
-  return named;
-}
-
-}  // namespace
-
-std::optional<NamedPolicy> tile_named(std::string const& name, int element_bytes, int result_bytes) {
-  int block_m = 0, block_n = 0, cluster_m = 1, cluster_n = 1, end = 0;
-  char const* const text = name.c_str();
-  if (std::sscanf(text, "%3dx%3d%n_%1dx%1d%n", &block_m, &block_n, &end, &cluster_m, &cluster_n, &end) < 2 ||
-      static_cast<std::size_t>(end) != name.size() || block_m < 64 || block_n < 1)
-    return {};
-  NamedPolicy named = tile_of(block_m, block_n, cluster_m, cluster_n, element_bytes, result_bytes);
-  if (named.name != name) return {};  // "064x80"
-  return named;
-}
-
-namespace {
-
-// The least number of columns, in whole units, with which at most `tiles_n` tiles cover D.
-Index fitted_columns(CanonicalGemm const& form, Index tiles_m, Index tiles_n, int cluster_m) {
-  int const result = size_of(form.d.type);
-  bool const along_n = access_of(form.b).along == Along::mn;
-  Index const least = ceiling_divide(form.n, tiles_n);
-  bool const in_sixteens = (tiles_m > 1 && least > 64) || result >= 4;
-  // Short rows of an N-major B are loaded slowly: full ones, unless B is much smaller than A, or A is so
-  // small that memory limits the product.
-  constexpr Index much = 16, few_rows = 64;
-  int const row_bytes = form.m >= much * form.n ? 32 : form.m <= few_rows ? 64 : step_bytes;
-  int const least_unit = along_n ? row_bytes / size_of(form.b.type) : in_sixteens ? 16 : 8;
-  int const unit =
-      std::max(columns_unit(size_of(form.a.type), form.sum, form.of_pieces) * cluster_m, least_unit);
-  return ceiling_divide(least, unit) * unit;
-}
-
-// Leaves as many stages as fit in addition to what the epilogue needs.
-void reduce_stages(GemmPolicy& policy, CanonicalGemm const& form, Gpu const& gpu, EpilogueSchedule epilogue) {
-  GemmPolicy stored = policy;
-  stored.epilogue = stores_by_tma(policy, form) ? epilogue : EpilogueSchedule::staged;
-  int const stage = (policy.block_m + policy.block_n) * step_bytes;
-  if (int const excess = warp_specialized_shared_bytes(stored, form) - gpu.shared_bytes_per_block; excess > 0)
-    policy.stages -= (excess + stage - 1) / stage;
-}
-
-}  // namespace
-
-std::vector<NamedPolicy> fitted_policies(CanonicalGemm const& form, Gpu const& gpu,
-                                         EpilogueSchedule epilogue) {
-  struct Height {
-    int block_m, max_columns;
-  };
-  bool const promotes = form.of_pieces || (is_float8(form.a.type) && !form.fast_sums);
-  Height const heights[] = {{64, 224}, {128, 256}, {192, 192}, {256, promotes ? 128 : 192}};
-  // Two blocks that share a tile of B or of A read it from L2 once: of 24 products in 16 bits on an H200,
-  // some took up to 1.5 times as long without (docs/decisions/0045).
-  struct Cluster {
-    int m, n;
-  };
-  constexpr Cluster clusters[] = {{1, 1}, {2, 1}, {1, 2}};
-  int const size = size_of(form.a.type), result = size_of(form.d.type);
-  if (form.b.by_threads || form.batch == 0) return {};
-  // Elsewhere, only two rows of tiles share each tile of B.
-  bool const any_cluster = size == 2 && form.batch == 1 && !form.by_pointers && !form.a.by_threads;
-  auto const pair_of_rows = [&](int block_m) {
-    return form.batch == 1 && ceiling_divide(form.m, Index{block_m}) == 2;
-  };
-  // With 3 stages, products in 16 bits were 10 to 20 % slower than predicted (728x5776x728 on an H200),
-  // except by large tiles, whose steps take longer.
-  auto const least_stages = [&](int block_m, Index columns) {
-    return size == 2 && !is_large(block_m, columns) ? 4 : 2;
-  };
-  std::vector<NamedPolicy> list;
-  for (Height const& height : heights)
-    for (auto const& [cluster_m, cluster_n] : clusters)
-      for (int rounds = 1; rounds <= 2; ++rounds) {
-        bool const shares = cluster_m * cluster_n > 1;
-        if (!any_cluster && (cluster_m != (pair_of_rows(height.block_m) ? 2 : 1) || cluster_n > 1)) continue;
-        Index const tiles_m =
-            ceiling_divide(form.m, Index{height.block_m} * cluster_m) * cluster_m * form.batch;
-        Index const tiles_n =
-            tiles_m > 0 ? Index{gpu.multiprocessors} * rounds / (tiles_m * cluster_n) * cluster_n : 0;
-        if (tiles_n == 0) continue;
-        Index const columns = fitted_columns(form, tiles_m, tiles_n, cluster_m);
-        if (columns < 16 || columns > height.max_columns) continue;
-        // A single tile of A or B is small, and stays in L2; and there is no second block for it.
-        if (any_cluster && shares && (form.m <= height.block_m || columns >= form.n)) continue;
-        NamedPolicy tile = tile_of(height.block_m, to_int(columns), cluster_m, cluster_n, size, result);
-        reduce_stages(tile.policy, form, gpu, epilogue);
-        if (tile.policy.stages < least_stages(height.block_m, columns) || has_policy(list, tile.name))
-          continue;
-        tile.is_fitted = true;
-        if (tiles_m > 1 && !is_large(height.block_m, columns)) tile.share = 0.95;
-        list.push_back(std::move(tile));
-      }
-  return list;
-}
-
-void append_tiles(std::vector<NamedPolicy>& list, CanonicalGemm const& form, Gpu const& gpu,
-                  EpilogueSchedule epilogue, std::vector<std::string> const& names) {
-  for (std::string const& name : names)
-    if (auto tile = tile_named(name, size_of(form.a.type), size_of(form.d.type));
-        tile && !has_policy(list, name)) {
-      reduce_stages(tile->policy, form, gpu, epilogue);
-      list.push_back(*std::move(tile));
-    }
-  if (!names.empty()) return;
-  std::vector<NamedPolicy> fitted = fitted_policies(form, gpu, epilogue);
-  std::erase_if(fitted, [&](NamedPolicy const& tile) {
-    return std::any_of(list.begin(), list.end(), [&](NamedPolicy const& known) {
-      GemmPolicy const &p = known.policy, &q = tile.policy;
-      return p.block_n == q.block_n && p.block_m == q.block_m && p.cluster_m == q.cluster_m &&
-             p.cluster_n == q.cluster_n && p.cluster_k == q.cluster_k && !p.ping_pong;
-    });
-  });
-  std::move(fitted.begin(), fitted.end(), std::back_inserter(list));
 }
 
 std::vector<NamedPolicy> window_policies(int element_bytes, bool one_tap) {
@@ -480,11 +344,12 @@ Index tiles_of_clusters(GemmPolicy const& p, CanonicalGemm const& form) {
   return tiles(form.m, p.block_m, p.cluster_m) * tiles(form.n, p.block_n, p.cluster_n);
 }
 
-// Multiprocessors are organized in GPCs, which clusters of more than two blocks do not fill completely: on an
-// H200 with 132 multiprocessors, 30 clusters of four blocks or 15 of eight are resident.
+Index multiprocessors_of_clusters(int blocks, Gpu const& gpu) {
+  return blocks > 2 ? gpu.multiprocessors * Index{10} / 11 : gpu.multiprocessors;
+}
+
 Index resident_clusters(GemmPolicy const& p, Gpu const& gpu) {
-  Index const cluster = p.cluster();
-  Index const multiprocessors = cluster > 2 ? gpu.multiprocessors * Index{10} / 11 : gpu.multiprocessors;
+  Index const cluster = p.cluster(), multiprocessors = multiprocessors_of_clusters(p.cluster(), gpu);
   return std::max(Index{1}, multiprocessors * p.blocks / cluster) * cluster;
 }
 

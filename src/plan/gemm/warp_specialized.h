@@ -39,19 +39,15 @@ bool stores_by_tma(GemmPolicy const& policy, CanonicalGemm const& form);
 // Named tiles (small to vast) with k steps of 128 bytes. Suffixes _pair, _four, _eight: one tile shared by 2,
 // 4 or 8 blocks along k. Others are named by their extents.
 std::vector<NamedPolicy> warpgroup_policies(int element_bytes, DataType sum = DataType::f32);
-// The tile that is named by its extents, "128x80", with as many stages as fit; none if that is not its name.
-std::optional<NamedPolicy> tile_named(std::string const& name, int element_bytes, int result_bytes);
-// Such tiles for this problem, with the fewest columns with which one or two rounds of blocks cover D.
-// `epilogue`: how a result that TMA can store is stored.
-std::vector<NamedPolicy> fitted_policies(CanonicalGemm const& form, Gpu const& gpu,
-                                         EpilogueSchedule epilogue = EpilogueSchedule::direct);
-// Appends those with one of the names; without names, the fitted ones whose extents no tile of the list has.
-void append_tiles(std::vector<NamedPolicy>& list, CanonicalGemm const& form, Gpu const& gpu,
-                  EpilogueSchedule epilogue, std::vector<std::string> const& names);
+// One tile of a block's warpgroups of warp_m * 4 rows, in steps of 128 bytes.
+GemmPolicy warpgroup_policy(int block_m, int block_n, int warp_m, int stages, int element_bytes);
 // The named tiles, plus tiles with few columns for convolutions of more than one tap.
 std::vector<NamedPolicy> window_policies(int element_bytes, bool one_tap = false);
 // The tiles of one phase in dgrad_phases; four of them are 256 columns.
 std::vector<NamedPolicy> phase_policies(int element_bytes);
+
+// The number of which the columns of a warpgroup must be a multiple, if B is K-major; otherwise 16.
+int columns_unit(int element_bytes, DataType sum, bool promotes);
 
 // Empty, or the reason why this policy is invalid.
 std::string warpgroup_policy_violation(GemmPolicy const& policy, int element_bytes,
@@ -74,6 +70,11 @@ int warp_specialized_shared_bytes(GemmPolicy const& policy, CanonicalGemm const&
 
 // Returns the tiles of one matrix, including those that only fill the last clusters.
 Index tiles_of_clusters(GemmPolicy const& policy, CanonicalGemm const& form);
+
+// The multiprocessors that clusters of this size fill. They are organized in GPCs, which clusters of more
+// than two blocks do not fill completely: on an H200 with 132, 30 clusters of four blocks or 15 of eight are
+// resident.
+Index multiprocessors_of_clusters(int blocks, Gpu const& gpu);
 
 // Returns the number of resident blocks.
 Index resident_clusters(GemmPolicy const& policy, Gpu const& gpu);
