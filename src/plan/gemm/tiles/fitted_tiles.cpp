@@ -63,8 +63,8 @@ void reduce_stages(GemmPolicy& policy, CanonicalGemm const& form, Gpu const& gpu
 }
 
 // The columns of a tile of 256 rows whose sums fit in registers, in addition to those of a step if they are
-// promoted, fragments of A, and the values of an epilogue (compiled with 40 epilogues for sm_90a: at most 24
-// bytes of local memory).
+// promoted, fragments of A, and the values of an epilogue: with more, epilogues with gelu, c and another
+// matrix used 16 to 300 bytes of local memory (sm_90a, CUDA 13.0).
 Index columns_in_registers(CanonicalGemm const& form, EpilogueSchedule schedule) {
   constexpr Index most = 192, least = 128, of_schedule = 16, of_matrix = 32, of_fragments = 32;
   if (form.of_pieces || (is_float8(form.a.type) && !form.fast_sums)) return least;
