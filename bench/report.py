@@ -11,11 +11,8 @@ import glob
 import json
 import os
 import re
-import shlex
 import statistics
-import subprocess
 import sys
-import tempfile
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "gpu"))
@@ -136,14 +133,7 @@ def figures_of(row, lines, stale):
 def digests_now(program, folder, commands):
     """Returns the digests of the kernels that this tree would run on the GPU of these results, by command."""
     device = os.path.join(folder, "device.txt")
-    with tempfile.NamedTemporaryFile("w", suffix=".txt") as file:
-        file.writelines(" ".join(shlex.split(command.removeprefix(rows.PREFIX))) + "\n" for command in commands)
-        file.flush()
-        words = [program, "bench", "table", "--file", file.name, "--digest", "--device-description", device if os.path.exists(device) else "h200"]
-        answer = subprocess.run(words, capture_output=True, text=True)
-    if answer.returncode not in (0, 1):  # exit status 1: a row can no longer be planned; it is stale
-        sys.exit(f"report.py: {' '.join(words)}: {answer.stderr.strip()}")
-    return rows.by_command(json.loads(line) for line in answer.stdout.splitlines())
+    return rows.digests(program, device if os.path.exists(device) else "h200", commands)
 
 
 def gpu_figures(folder, program):

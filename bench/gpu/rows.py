@@ -12,7 +12,9 @@ import json
 import os
 import re
 import shlex
+import subprocess
 import sys
+import tempfile
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 TABLE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "table.txt")
@@ -65,6 +67,24 @@ def has_part(part, path):
     return len([line for line in fresh if "reason" not in line]) >= gpu_figures.COUNTS[part]
 
 
+def write(path, groups):
+    with open(path + ".new", "w", encoding="utf-8") as file:
+        file.writelines(json.dumps(line) + "\n" for group in groups.values() for line in group)
+    os.replace(path + ".new", path)
+
+
+def digests(program, device, commands):
+    """Returns, by command, the digests of the kernels and the plans of `program` for the GPU that `device` describes."""
+    with tempfile.NamedTemporaryFile("w", suffix=".txt") as file:
+        file.writelines(" ".join(shlex.split(command.removeprefix(PREFIX))) + "\n" for command in commands)
+        file.flush()
+        words = [program, "bench", "table", "--file", file.name, "--digest", "--device-description", device]
+        answer = subprocess.run(words, capture_output=True, text=True)
+    if answer.returncode not in (0, 1):  # exit status 1: a row can no longer be planned; it is stale
+        sys.exit(f"{' '.join(words)}: {answer.stderr.strip()}")
+    return by_command(json.loads(line) for line in answer.stdout.splitlines())
+
+
 def text(rows):
     return "".join(f"{row.words}  # {row.name} | {row.promise}{' | thinned' if row.thinned else ''}\n" for row in rows)
 
@@ -80,14 +100,12 @@ def main():
     elif verb == "compile":
         print("".join(" ".join([TIMING.sub("", row.words), *rest]) + "\n" for row in rows), end="")
     else:
-        digests, results = by_command(json_lines(rest[0])), by_command(json_lines(rest[1]))
-        todo = [row for row in rows if not is_whole(results[command(row)], digests[command(row)])]
+        now, results = by_command(json_lines(rest[0])), by_command(json_lines(rest[1]))
+        todo = [row for row in rows if not is_whole(results[command(row)], now[command(row)])]
         for row in todo:
-            if digests[command(row)]:  # otherwise the row cannot be planned now, and its results are kept
+            if now[command(row)]:  # otherwise the row cannot be planned now, and its results are kept
                 results.pop(command(row))
-        with open(rest[1] + ".new", "w", encoding="utf-8") as file:
-            file.writelines(json.dumps(line) + "\n" for group in results.values() for line in group)
-        os.replace(rest[1] + ".new", rest[1])
+        write(rest[1], results)
         print(text(todo), end="")
 
 

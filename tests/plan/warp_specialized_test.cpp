@@ -250,12 +250,17 @@ TEST(WarpSpecialized, IllegalPoliciesAreNamed) {
       "columns for each block, and no ping_pong");
 }
 
+// That of a product TN on an H200, without measured choices.
+GemmRecipe predicted_recipe(DataType type, Index m, Index n, Index k, std::string const& policy = {}) {
+  PlanOptions options;
+  options.built_in_tuning = false;
+  options.policy = policy;
+  return make_plan(product(type, type, m, n, k, "tn"), gpu_device("h200"), options).recipe;
+}
+
 TEST(WarpSpecialized, ColumnsOfATileAreChosenForTheProduct) {
   auto const name_of_tile = [](Index m, Index n, Index k) {
-    PlanOptions predicted;
-    predicted.built_in_tuning = false;
-    return make_plan(product(DataType::bf16, DataType::bf16, m, n, k, "tn"), gpu_device("h200"), predicted)
-        .recipe.policy_name;
+    return predicted_recipe(DataType::bf16, m, n, k).policy_name;
   };
   // 128 tiles for 132 multiprocessors.
   EXPECT_EQ(name_of_tile(16, 9216, 3072), "64x72");
@@ -324,17 +329,13 @@ TEST(WarpSpecialized, FittedTilesInClusters) {
 // A tile of 256 rows holds up to 192 sums per thread, unless those of a step are kept in addition; with an
 // epilogue that needs shared memory it has fewer stages.
 TEST(WarpSpecialized, LargeTiles) {
-  auto const plan_of = [](DataType type, Index m, Index n, Index k, PlanOptions options) {
-    options.built_in_tuning = false;
-    return make_plan(product(type, type, m, n, k, "tn"), gpu_device("h200"), options);
+  EXPECT_EQ(predicted_recipe(DataType::bf16, 512, 12288, 11008).policy_name, "256x192_2x1");
+  EXPECT_EQ(predicted_recipe(DataType::f16, 1280, 3584, 4864).policy_name, "256x144");
+  auto const stages = [](char const* policy) {
+    return predicted_recipe(DataType::bf16, 8192, 1280, 8192, policy).policy.stages;
   };
-  EXPECT_EQ(plan_of(DataType::bf16, 512, 12288, 11008, {}).recipe.policy_name, "256x192_2x1");
-  EXPECT_EQ(plan_of(DataType::f16, 1280, 3584, 4864, {}).recipe.policy_name, "256x144");
-  PlanOptions named;
-  named.policy = "256x160";
-  EXPECT_EQ(plan_of(DataType::bf16, 8192, 1280, 8192, named).recipe.policy.stages, 4);
-  named.policy = "256x160,epilogue=staged";
-  EXPECT_EQ(plan_of(DataType::bf16, 8192, 1280, 8192, named).recipe.policy.stages, 3);
+  EXPECT_EQ(stages("256x160"), 4);
+  EXPECT_EQ(stages("256x160,epilogue=staged"), 3);
   GemmPolicy const large = plan::tile_named("256x160", 1, 2)->policy;
   EXPECT_EQ(plan::policy_violation(large, DataType::s8, DataType::s8, DataType::s32), "");
   EXPECT_EQ(plan::policy_violation(large, DataType::e4m3, DataType::e4m3, DataType::f32),
@@ -366,22 +367,16 @@ TEST(WarpSpecialized, LargeTilesLeaveRegistersForTheEpilogue) {
 
 // The steps of a fitted tile's two rounds may be streamed; a partition that is asked for is always used.
 TEST(WarpSpecialized, FittedTilesAreStreamed) {
-  auto const recipe = [](DataType type, Index m, Index n, Index k, char const* layouts,
-                         std::string const& policy) {
-    PlanOptions options;
-    options.built_in_tuning = false;
-    options.policy = policy;
-    return make_plan(product(type, type, m, n, k, layouts), gpu_device("h200"), options).recipe;
-  };
-  GemmRecipe const streamed = recipe(DataType::bf16, 28672, 197, 4096, "tn", "");
+  GemmRecipe const streamed = predicted_recipe(DataType::bf16, 28672, 197, 4096);
   EXPECT_EQ(streamed.policy_name, "128x208");
   EXPECT_EQ(streamed.policy.partition, Partition::stream_k);
-  EXPECT_EQ(recipe(DataType::f16, 1152, 512, 5120, "tn", "").policy_name, "64x96_2x2");
-  EXPECT_EQ(recipe(DataType::bf16, 1280, 3584, 4864, "tn", "").policy.partition, Partition::tiles);
+  EXPECT_EQ(predicted_recipe(DataType::f16, 1152, 512, 5120).policy_name, "64x96_2x2");
+  auto const partition = [](std::string const& policy) {
+    return predicted_recipe(DataType::bf16, 1280, 3584, 4864, policy).policy.partition;
+  };
+  EXPECT_EQ(partition(""), Partition::tiles);
   for (Partition const asked : {Partition::stream_k, Partition::split_k, Partition::split_k_parallel})
-    EXPECT_EQ(recipe(DataType::bf16, 1280, 3584, 4864, "tn", "partition=" + std::string(name_of(asked)))
-                  .policy.partition,
-              asked);
+    EXPECT_EQ(partition("partition=" + std::string(name_of(asked))), asked);
 }
 
 TEST(WarpSpecialized, WarpgroupsReadWholeRowsOfB) {

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 
 #include "cosmati/gemm/group_arguments.h"
 #include "src/ops/architecture.h"
@@ -139,10 +138,10 @@ std::vector<KPartition> partitions_to_try(GemmRecipe const& recipe, NamedPolicy 
       !emulated || emulator::has_stream_k(search.problem, search.main_loop, search.multiply);
   bool const has_sum_of_parts = !emulated || emulator::has_sum_of_parts(search.problem, search.multiply);
   bool const splits = !named.is_fitted || !search.any_policy();
-  return partitions_worth_trying(recipe, search.form, search.device.gpu,
-                                 {asked, has_all && has_stream_k, splits,
-                                  (asked || splits) && has_all && has_sum_of_parts &&
-                                      !search.form.by_pointers && search.multiply == Multiply::wgmma});
+  return partitions_worth_trying(
+      recipe, search.form, search.device.gpu,
+      {asked, has_all && has_stream_k, splits,
+       has_all && has_sum_of_parts && !search.form.by_pointers && search.multiply == Multiply::wgmma});
 }
 
 bool streams_k(Offer<GemmProblem> const& offer) {
@@ -204,8 +203,8 @@ void search_policies(BestOffer<GemmProblem>& best, PolicySearch const& search) {
   std::optional<double> unfitted;  // the best prediction for the other tiles, which precede the fitted ones
   for (NamedPolicy const& named : policies) {
     if (named.is_fitted && !unfitted) unfitted = best.seconds();
-    bool const compares = unfitted && std::isfinite(*unfitted);
-    double const share = compares ? std::min(1.0, named.share * *unfitted / best.seconds()) : 1.0;
+    // 1 if there is none: `unfitted` is infinite.
+    double const share = unfitted ? std::min(1.0, named.share * *unfitted / best.seconds()) : 1.0;
     if (may_skip && is_half_empty(named.policy, search.form)) continue;
     recipe.policy_name = named.name;
     recipe.policy = named.policy;

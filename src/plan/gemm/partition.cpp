@@ -78,9 +78,10 @@ std::vector<KPartition> partitions_worth_trying(GemmRecipe const& recipe, Canoni
   std::vector<KPartition> list;
   auto const tries = [&](Partition partition) { return !choice.asked || choice.asked == partition; };
   if (tries(Partition::tiles)) list.push_back({});
-  bool const divides = choice.asked || (choice.may_split && recipe.policy.main_loop != MainLoop::tiny);
-  if (tries(Partition::split_k) && divides) append_splits(list, recipe, form, gpu, choice);
-  if (choice.may_add_parts && tries(Partition::split_k_parallel))
+  bool const splits = choice.asked || choice.may_split;
+  bool const divides = choice.asked || recipe.policy.main_loop != MainLoop::tiny;
+  if (tries(Partition::split_k) && splits && divides) append_splits(list, recipe, form, gpu, choice);
+  if (choice.may_add_parts && splits && tries(Partition::split_k_parallel))
     append_parallel_splits(list, recipe, form, gpu, choice);
   if (choice.may_stream && tries(Partition::stream_k) &&
       (choice.asked || is_stream_worth_trying(recipe, form, gpu)))

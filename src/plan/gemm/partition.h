@@ -19,7 +19,7 @@ struct KPartition {
 struct PartitionChoice {
   std::optional<Partition> asked;  // only this one, even if it does not pay off
   bool may_stream = false;         // otherwise stream-K is tried only on request
-  bool may_split = true;           // otherwise split-K is tried only on request
+  bool may_split = true;           // otherwise k is split only on request
   bool may_add_parts = false;      // the kernels support split_k_parallel, which is otherwise rejected
 };
 

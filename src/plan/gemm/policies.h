@@ -12,7 +12,7 @@ namespace cosmati::plan {
 struct NamedPolicy {
   std::string name;
   GemmPolicy policy;
-  // A tile made for one problem: it covers D in whole rounds, so that k is not divided.
+  // A tile made for one problem: it covers D in one or two rounds, so that k is not split.
   bool is_fitted = false;
   // The share of the best prediction for other tiles that a fitted one's must fall below: less than 1 unless
   // it is large, so that products of other extents can use the same kernels.

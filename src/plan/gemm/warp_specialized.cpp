@@ -349,8 +349,8 @@ Index multiprocessors_of_clusters(int blocks, Gpu const& gpu) {
 }
 
 Index resident_clusters(GemmPolicy const& p, Gpu const& gpu) {
-  Index const cluster = p.cluster(), multiprocessors = multiprocessors_of_clusters(p.cluster(), gpu);
-  return std::max(Index{1}, multiprocessors * p.blocks / cluster) * cluster;
+  int const cluster = p.cluster();
+  return std::max(Index{1}, multiprocessors_of_clusters(cluster, gpu) * p.blocks / cluster) * cluster;
 }
 
 }  // namespace cosmati::plan
