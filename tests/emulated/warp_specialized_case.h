@@ -1,7 +1,10 @@
 // A matrix product by the emulated warp_specialized kernel: tensor maps of matrices surrounded by NaN, and
 // the comparison with sums in f64.
 #pragma once
+#include <deque>
+
 #include "cosmati/gemm/warp_specialized.h"
+#include "src/plan/gemm/program/tensor_maps.h"
 #include "tests/emulated/gemm_case.h"
 
 namespace cosmati::emulated {
@@ -33,19 +36,25 @@ constexpr GemmPolicy policy_of(WarpgroupTiles const& tiles) {
 }
 
 template <class Element>
-arch::TensorMap tensor_map(MatrixArguments const& matrix, Along along, int outer, int depth, int batch,
-                           int box_row, int box_rows) {
+emulator::TiledTensor tiled_tensor(MatrixArguments const& matrix, Along along, int outer, int depth,
+                                   int batch, int box_row, int box_rows) {
   int const size = static_cast<int>(sizeof(Element));
   bool const along_depth = along == Along::k;
+  return {.address = matrix.data,
+          .rank = 3,
+          .element_bytes = size,
+          .extent = {along_depth ? depth : outer, along_depth ? outer : depth, batch},
+          .stride = {0, (along_depth ? matrix.row_stride : matrix.column_stride) * size,
+                     matrix.batch_stride * size},
+          .box = {box_row, box_rows, 1},
+          .swizzle_bytes = swizzle_of(box_row * size) == Swizzle::none ? 0 : box_row * size};
+}
+
+template <class Element>
+arch::TensorMap tensor_map(MatrixArguments const& matrix, Along along, int outer, int depth, int batch,
+                           int box_row, int box_rows) {
   return emulator::encode_tensor_map(
-      {.address = matrix.data,
-       .rank = 3,
-       .element_bytes = size,
-       .extent = {along_depth ? depth : outer, along_depth ? outer : depth, batch},
-       .stride = {0, (along_depth ? matrix.row_stride : matrix.column_stride) * size,
-                  matrix.batch_stride * size},
-       .box = {box_row, box_rows, 1},
-       .swizzle_bytes = swizzle_of(box_row * size) == Swizzle::none ? 0 : box_row * size});
+      tiled_tensor<Element>(matrix, along, outer, depth, batch, box_row, box_rows));
 }
 
 struct WarpgroupSetting {
@@ -159,6 +168,18 @@ class WarpSpecializedCase {
                                         lines_of_copy(box, along, outer));
   }
   template <class Element>
+  void fill(AddressedTensors& arguments, Matrix<Element>& matrix, Along along, int outer,
+            TensorBox const& box) {
+    MatrixArguments const all = matrix.arguments();
+    arguments.map = emulator::encode_tensor_map(plan::address_space(
+        tiled_tensor<Element>(all, along, outer, size_.k, 1, box.row, lines_of_copy(box, along, outer))));
+    std::vector<void*>& pointers = pointers_.emplace_back();
+    for (int i = 0; i < setting_.batch; ++i)
+      pointers.push_back(static_cast<Element*>(all.data) + i * all.batch_stride);
+    arguments.pointers = pointers.data();
+    arguments.outer = outer;
+  }
+  template <class Element>
   void fill(MatrixArguments& arguments, Matrix<Element>& matrix, Along, int, TensorBox const&) {
     arguments = matrix.arguments();
   }
@@ -169,14 +190,16 @@ class WarpSpecializedCase {
   Matrix<ElementB> b_;
   Matrix<Result> d_;
   Slots<typename Traits::Product::Register> slots_;
+  std::deque<std::vector<void*>> pointers_;  // to the matrices of operands, if the kernel reads pointers
 };
 
 // The kernel of one pair of operands, run for several sizes.
-template <class ElementA, Along along_a, class ElementB, Along along_b, class Sum>
+template <class ElementA, Along along_a, class ElementB, Along along_b, class Sum,
+          class Maps = TensorArguments>
 struct Warpgroups {
   template <WarpgroupTiles tiles, class Destination, class Epilogue>
-  using Traits = WarpSpecializedTraits<policy_of<ElementA>(tiles), TensorSource<ElementA, along_a>,
-                                       TensorSource<ElementB, along_b>, Sum, Epilogue, Destination>;
+  using Traits = WarpSpecializedTraits<policy_of<ElementA>(tiles), TensorSource<ElementA, along_a, Maps>,
+                                       TensorSource<ElementB, along_b, Maps>, Sum, Epilogue, Destination>;
   template <class OfCase>
   using Case = WarpSpecializedCase<OfCase, ElementA, along_a, ElementB, along_b>;
 

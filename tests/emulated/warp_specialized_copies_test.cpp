@@ -99,7 +99,8 @@ struct CopyingProducer<WarpSpecializedRoles<emulated::Forgetful<mistake>>> {
                                                                                    params.k, thread);
     if (thread == 0) {
       arch::arrive_expecting(shared.full[0], static_cast<int>(sizeof(typename Traits::TileB)));
-      shared.b[0].copy(MatrixBoxes<1>{params.b.map, 0, 0, {{0}}}, shared.full[0], 0, 1);
+      shared.b[0].copy(MatrixBoxes<TensorArguments>{params.b, params.b.map, 0, 0, {{0}}}, shared.full[0], 0,
+                       1);
     }
     copier.copy(shared.a[0], 0);
     arch::commit_copies();

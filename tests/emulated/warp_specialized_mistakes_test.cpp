@@ -59,10 +59,14 @@ struct MistakenRoles {
                           loaded_bytes<typename Traits::SourceB, typename Traits::TileB>(params.n);
         arch::arrive_expecting(full, bytes / (mistake == Mistake::half_the_bytes ? 2 : 1));
         int const first_k = step * policy.block_k;
-        shared.a[ring.stage].copy(MatrixBoxes<1>{params.a.map, work.tile.m * policy.block_m, first_k, {{0}}},
-                                  full, 0, 0);
-        shared.b[ring.stage].copy(MatrixBoxes<1>{params.b.map, work.tile.n * policy.block_n, first_k, {{0}}},
-                                  full, 0, 0);
+        shared.a[ring.stage].copy(
+            MatrixBoxes<TensorArguments>{
+                params.a, params.a.map, work.tile.m * policy.block_m, first_k, {{0}}},
+            full, 0, 0);
+        shared.b[ring.stage].copy(
+            MatrixBoxes<TensorArguments>{
+                params.b, params.b.map, work.tile.n * policy.block_n, first_k, {{0}}},
+            full, 0, 0);
       }
     }
   }

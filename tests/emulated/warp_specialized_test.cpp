@@ -206,6 +206,18 @@ TEST(WarpSpecializedKernel, Batches) {
                                                                                        {.batch = 3});
 }
 
+// Boxes that lie outside of the matrices completely: of a tile's second half, of a block's slice of a tile,
+// and of a cluster's tiles beyond D.
+TEST(WarpSpecializedKernel, BatchesByPointers) {
+  using Rows = Warpgroups<bf16, depth, bf16, depth, float, AddressedTensors>;
+  Rows::expect_product<WarpgroupTiles{}, Engine>({70, 24, 70}, {.batch = 3, .clusters = 2});
+  Rows::expect_product<WarpgroupTiles{.cluster_m = 2}, Engine>({60, 8, 70}, {.batch = 2});
+  Rows::expect_product<WarpgroupTiles{.cluster_n = 2}, Engine>({24, 40, 70}, {.batch = 2});
+  using Columns = Warpgroups<bf16, outer, bf16, outer, float, AddressedTensors>;
+  Columns::expect_product<WarpgroupTiles{.block_m = 128, .block_n = 128, .warp_n = 128}, Engine>(
+      {168, 40, 70}, {.batch = 2});
+}
+
 // Adds 100 m + n from memory with no more elements than D, so that reads beyond its edge are detected.
 struct PlusElement {
   float const* values;

@@ -5,6 +5,8 @@
 
 #include "cosmati/epilogue/parse.h"
 #include "cosmati/ops/gemm.h"
+#include "tests/plan/gemm_problem.h"
+#include "tests/support/complaint.h"
 
 namespace cosmati {
 namespace {
@@ -156,6 +158,27 @@ TEST(GemmPointers, KernelsThatKnowStridesOnlyRefuse) {
     EXPECT_NE(std::string(error.what()).find("does not support arrays of pointers"), std::string::npos)
         << error.what();
   }
+}
+
+// 64 products of `rows` x `rows` with the given depth.
+GemmProblem squares(Index rows, Index depth, std::string const& letters) {
+  GemmProblem problem = testing::product(DataType::bf16, DataType::bf16, rows, rows, depth, letters);
+  for (TensorDescription* tensor : {&problem.a, &problem.b, &problem.d}) tensor->layout.shape[0] = 64;
+  problem.by_pointers = true;
+  return problem;
+}
+
+// Half of the boxes of a cluster could lie beyond k.
+TEST(GemmPointers, ClustersDoNotDivideAStepAlongK) {
+  PlanOptions options;
+  options.kernel = "warp_specialized";
+  options.policy = "64x64_2x1";
+  EXPECT_NE(testing::complaint_of([&] {
+              make_plan(squares(512, 40, "nn"), testing::gpu_device("h200"), options);
+            }).find("by pointers: 2 blocks of a cluster cannot divide a step of a along k"),
+            std::string::npos);
+  options.policy = "128x128_2x1";
+  make_plan(squares(512, 40, "nn"), testing::gpu_device("h200"), options);
 }
 
 }  // namespace

@@ -8,10 +8,13 @@
 namespace cosmati {
 
 // The coordinates of a matrix in a map, after those of its elements.
-template <int axes>
+template <int axes_>
 struct MatrixCoordinates {
+  static constexpr int axes = axes_;
   int at[axes];
 };
+template <class Maps>
+using CoordinatesOf = decltype(Maps{}.coordinates(0));
 
 // A batch of matrices for TMA: a map of rank 3, (contiguous elements, rows, batch), encoded by the host with
 // the box that tensor_box() returns for the tile. Base and strides are multiples of 16 bytes.
@@ -21,6 +24,7 @@ struct TensorArguments {
   COSMATI_DEVICE void prefetch() const { arch::prefetch(map); }
   COSMATI_DEVICE arch::TensorMap const& of(Index) const { return map; }
   COSMATI_DEVICE static MatrixCoordinates<1> coordinates(Index batch) { return {{static_cast<int>(batch)}}; }
+  COSMATI_DEVICE static int loaded(int outer) { return outer; }  // zeros beyond the matrix
 };
 
 // A batch of matrices at any addresses: a map of rank 4 of the whole address space, (contiguous elements,
@@ -32,6 +36,7 @@ struct AddressedTensors {
   static constexpr bool made_by_kernels = false;
   arch::TensorMap map;
   void* const* pointers = nullptr;
+  int outer = 0;  // of an operand: its rows, or the columns of B
   COSMATI_DEVICE void prefetch() const { arch::prefetch(map); }
   COSMATI_DEVICE arch::TensorMap const& of(Index) const { return map; }
   COSMATI_DEVICE MatrixCoordinates<2> coordinates(Index batch) const {
@@ -39,6 +44,10 @@ struct AddressedTensors {
     unsigned long long const unit = (address - address_origin) / 16;
     return {{static_cast<int>(unit % address_units), static_cast<int>(unit / address_units)}};
   }
+  // The row or column of the box that is loaded in place of the one at `first`. A box completely outside of
+  // the map is an illegal access on an H200, unlike one of a map of memory. The first box of the matrix
+  // replaces it, whose products lie outside of D.
+  COSMATI_DEVICE int loaded(int first) const { return first < outer ? first : 0; }
 };
 
 // A map written by a kernel of gemm/bind.h, among the parameters of a grouped problem.
@@ -48,6 +57,7 @@ struct TensorMapOfProblem {
   COSMATI_DEVICE void prefetch() const {}
   COSMATI_DEVICE arch::TensorMap const& of(Index) const { return bound.map; }
   COSMATI_DEVICE static MatrixCoordinates<1> coordinates(Index) { return {{0}}; }
+  COSMATI_DEVICE static int loaded(int outer) { return outer; }
 };
 
 // A thread's access to maps: maps modified by a kernel are acquired before the first use.
@@ -89,16 +99,19 @@ COSMATI_DEVICE void store_box(arch::TensorMap const& map, void const* shared,
 
 // Issues the loads of a tile, at (first_outer, first_depth) of a matrix, for TensorTile::copy(). A box begins
 // at offset (`neighbor`, `line`).
-template <int axes>
+template <class Maps>
 struct MatrixBoxes {
+  static constexpr int axes = CoordinatesOf<Maps>::axes;
+  Maps const& maps;
   arch::TensorMap const& map;
   int first_outer, first_depth;
-  MatrixCoordinates<axes> matrix;
+  CoordinatesOf<Maps> matrix;
   template <Along along, bool many>
   COSMATI_DEVICE void copy(void* to, arch::Barrier& barrier, int neighbor, int line,
                            unsigned short blocks) const {
-    int at[2 + axes] = {(along == Along::k ? first_depth : first_outer) + neighbor,
-                        (along == Along::k ? first_outer : first_depth) + line};
+    int const outer = maps.loaded(first_outer + (along == Along::k ? line : neighbor));
+    int const depth = first_depth + (along == Along::k ? neighbor : line);
+    int at[2 + axes] = {along == Along::k ? depth : outer, along == Along::k ? outer : depth};
     COSMATI_UNROLL
     for (int i = 0; i < axes; ++i) at[2 + i] = matrix.at[i];
     copy_box<many>(to, map, barrier, at, blocks);
@@ -113,14 +126,14 @@ struct TensorSource {
   static constexpr Along along = along_;  // MN-major (outer) or K-major (depth)
 
   struct Lines {
-    static constexpr int axes = sizeof(decltype(Maps{}.coordinates(0))) / sizeof(int);
+    Maps const& maps;
     arch::TensorMap const& map;
     int first_outer;
-    MatrixCoordinates<axes> matrix;
-    COSMATI_DEVICE Lines(Maps const& maps, arch::TensorMap const& of_batch, int first, Index number)
-        : map(of_batch), first_outer(first), matrix(maps.coordinates(number)) {}
-    COSMATI_DEVICE MatrixBoxes<axes> step(int first_depth) const {
-      return {map, first_outer, first_depth, matrix};
+    CoordinatesOf<Maps> matrix;
+    COSMATI_DEVICE Lines(Maps const& all, arch::TensorMap const& of_batch, int first, Index number)
+        : maps(all), map(of_batch), first_outer(first), matrix(all.coordinates(number)) {}
+    COSMATI_DEVICE MatrixBoxes<Maps> step(int first_depth) const {
+      return {maps, map, first_outer, first_depth, matrix};
     }
   };
   // The bytes that TMA writes to a tile of an operand with `outer` rows.

@@ -74,6 +74,16 @@ void Async::land(TileLoad const& load, void const* caller) {
 
 namespace {
 
+// Undocumented: a box that lies outside of the extents of a map completely is not loaded, but on an H200 it
+// is an illegal access if the map begins where there is no memory. Nothing of such a box is stored.
+bool accesses_no_memory(Tiling const& tiling, int rank, int const* coordinate) {
+  constexpr std::uintptr_t first_memory = 4096;
+  bool outside = false;
+  for (int i = 0; i < rank; ++i)
+    outside |= coordinate[i] >= tiling.extent[i] || coordinate[i] + tiling.box[i] <= 0;
+  return outside && reinterpret_cast<std::uintptr_t>(tiling.address) < first_memory;
+}
+
 // `offset` is null for tiled mode. `caller` is the return address in device code.
 void ask_for_box(void* shared, arch::TensorMap const& map, void* address, int rank, int const* coordinate,
                  int const* offset, unsigned blocks, void const* caller) {
@@ -82,6 +92,8 @@ void ask_for_box(void* shared, arch::TensorMap const& map, void* address, int ra
   if (!own.can_wait()) return;
   std::string wrong = mistake(thread, map, shared, rank, coordinate, offset != nullptr);
   if (wrong.empty() && offset != nullptr) wrong = mistake_of_windows(tiling_of(map), coordinate, offset);
+  if (wrong.empty() && offset == nullptr && accesses_no_memory(tiling_of(map), rank, coordinate))
+    wrong = "outside of the extents of a tensor map whose address is not memory";
   if (!wrong.empty()) return own.fail(thread, "copies a box " + wrong);
   Cluster& cluster = own.cluster();
   if (blocks >> cluster.size() != 0)

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "cosmati/tile/tensor_box.h"
 #include "src/plan/gemm/invariant.h"
 #include "src/plan/gemm/model.h"
 #include "src/plan/gemm/multiplies.h"
@@ -16,6 +17,29 @@
 #include "src/plan/integers.h"
 
 namespace cosmati::plan {
+namespace {
+
+// Empty, or the reason why blocks of a cluster cannot load their shares of a step by pointers. A share beyond
+// k would be a box of zeros, which a map of addresses cannot load (AddressedTensors).
+std::string shares_violation(GemmRecipe const& recipe, CanonicalGemm const& form) {
+  if (!form.by_pointers) return {};
+  struct Operand {
+    char const* name;
+    Along along;
+    int outer, blocks;
+  };
+  GemmPolicy const& p = recipe.policy;
+  for (Operand const& one : {Operand{form.swapped ? "b" : "a", recipe.a.along, p.block_m, p.cluster_n},
+                             Operand{form.swapped ? "a" : "b", recipe.b.along, p.block_n, p.cluster_m}}) {
+    TensorBox const box = tensor_box(one.along, size_of(form.a.type), p.block_k, one.outer, one.blocks);
+    if (one.along == Along::mn && !box.by_boxes)
+      return fmt::format("by pointers: {} blocks of a cluster cannot divide a step of {} along k", one.blocks,
+                         one.name);
+  }
+  return {};
+}
+
+}  // namespace
 
 CanonicalGemm form_for(MainLoop main_loop, GemmProblem const& problem, std::optional<bool> side) {
   return canonical(problem, main_loop == MainLoop::gemv ? gemv_side(problem) : side);
@@ -50,10 +74,12 @@ std::string form_violation(GemmRecipe const& recipe, CanonicalGemm const& form, 
         "blocks of a cluster of {}x{} share tiles loaded by TMA, but threads load an operand; it "
         "must be 1x1",
         recipe.policy.cluster_m, recipe.policy.cluster_n);
-  if (recipe.policy.multiply == Multiply::wgmma)
+  if (recipe.policy.multiply == Multiply::wgmma) {
     sentence = columns_violation(recipe.policy, recipe.b.along, size_of(form.b.type));
-  else if (recipe.policy.main_loop == MainLoop::warp_specialized)
+    if (sentence.empty()) sentence = shares_violation(recipe, form);
+  } else if (recipe.policy.main_loop == MainLoop::warp_specialized) {
     sentence = specialized_f64_tile_violation(recipe.policy, recipe.a.along, recipe.b.along);
+  }
   if (!sentence.empty()) return sentence;
   Index const tiles = tiles_of(recipe.policy, form);
   if (tiles > max_int) return fmt::format("{} tiles; a grid has at most 2147483647", tiles);
