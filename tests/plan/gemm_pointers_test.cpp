@@ -181,5 +181,15 @@ TEST(GemmPointers, ClustersDoNotDivideAStepAlongK) {
   make_plan(squares(512, 40, "nn"), testing::gpu_device("h200"), options);
 }
 
+// Two alternating tiles wait less often for six stages than for four and store buffers of whole tiles; tiles
+// of 128x256 with a few store buffers do not wait for them if k is short.
+TEST(GemmPointers, PoliciesOfBatches) {
+  auto const policy_for = [](Index rows, Index depth) {
+    return make_plan(squares(rows, depth, "tn"), testing::gpu_device("h200")).recipe.policy_name;
+  };
+  EXPECT_NE(policy_for(1024, 1024), "large_stores");
+  EXPECT_EQ(policy_for(512, 512), "huge");
+}
+
 }  // namespace
 }  // namespace cosmati

@@ -205,5 +205,16 @@ TEST(GroupedGemm, PlansOfAGpu) {
             std::string::npos);
 }
 
+// Tiles of 64 rows leave fewer empty if all members have few; if some have more, they read the weights twice.
+TEST(GroupedGemm, MembersWithFewRows) {
+  auto const policy_for = [](std::vector<Index> const& tokens) {
+    std::vector<Extents> sizes;
+    for (Index const n : tokens) sizes.push_back({14336, n, 4096});
+    return make_plan(group_of(DataType::bf16, sizes, "tn"), gpu_device("h200")).recipe.policy_name;
+  };
+  EXPECT_EQ(policy_for({7, 5, 4, 3, 2, 1, 1}), "64x256");
+  EXPECT_NE(policy_for({107, 105, 104, 103, 102, 101, 101}), "64x256");
+}
+
 }  // namespace
 }  // namespace cosmati

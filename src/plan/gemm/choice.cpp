@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 
 #include "cosmati/gemm/group_arguments.h"
 #include "src/ops/architecture.h"
@@ -44,6 +45,7 @@ struct PolicySearch {
   PlanOptions const& options;
   GemmRecipe const* passes = nullptr;  // repack operands; null if there are none
   GroupForm const* group = nullptr;
+  double* unfitted = nullptr;  // the best prediction so far for tiles not fitted to the product, in all paths
 
   bool emulated() const { return device.backend == Backend::emulator; }
   bool invariant() const { return keeps_order(options, form.sum); }
@@ -78,6 +80,9 @@ std::string select_policies(PolicySearch const& search, std::vector<NamedPolicy>
         policies, search.form, search.device.gpu,
         search.options.policy.epilogue.value_or(epilogue_schedule(search.problem.epilogue.expression)),
         request.names);
+  // Members with few rows, and many columns: half of the rows of 128x256 would be empty.
+  if (search.takes_tiles() && search.group != nullptr && request.names.empty())
+    append_tiles(policies, search.form, search.device.gpu, EpilogueSchedule::staged, {"64x256"});
   if (policies.empty())
     return fmt::format("multiply {}: a lane would load too many single elements", name_of(search.multiply));
   if (std::string foreign = search.emulated() ? "" : foreign_policy(request, policies); !foreign.empty())
@@ -200,11 +205,11 @@ void search_policies(BestOffer<GemmProblem>& best, PolicySearch const& search) {
     recipe.repack_b = search.passes->repack_b;
   }
   bool const may_skip = search.fits_tiles() && any_policy;
-  std::optional<double> unfitted;  // the best prediction for the other tiles, which precede the fitted ones
+  double none = std::numeric_limits<double>::infinity();
+  double& unfitted = search.unfitted != nullptr ? *search.unfitted : none;
   for (NamedPolicy const& named : policies) {
-    if (named.is_fitted && !unfitted) unfitted = best.seconds();
-    // 1 if there is none: `unfitted` is infinite.
-    double const share = unfitted ? std::min(1.0, named.share * *unfitted / best.seconds()) : 1.0;
+    // 1 if there is no other tile: `unfitted` is infinite.
+    double const share = named.is_fitted ? std::min(1.0, named.share * unfitted / best.seconds()) : 1.0;
     if (may_skip && is_half_empty(named.policy, search.form)) continue;
     recipe.policy_name = named.name;
     recipe.policy = named.policy;
@@ -224,6 +229,7 @@ void search_policies(BestOffer<GemmProblem>& best, PolicySearch const& search) {
       best.refuse(std::move(refusal));
     } else if (search.group == nullptr) {
       search_partitions(best, recipe, volume, named, share, search);
+      if (!named.is_fitted && best.found()) unfitted = std::min(unfitted, best.seconds());
     } else {
       finalize_recipe(recipe, *search.group, search.device.gpu);
       if (best.takes(recipe.predicted_seconds)) best.take({{}, 0, recipe.predicted_seconds, recipe, {}});
@@ -245,6 +251,7 @@ Offer<GemmProblem> best_path(GemmProblem const& problem, Device const& device, P
   std::optional<Offer<GemmProblem>> best;  // or the refusal of the first path
   PlanOptions options = asked;
   options.policy.operands.reset();
+  double unfitted = std::numeric_limits<double>::infinity();
   std::vector<std::pair<OperandPath, double>> predicted;
   for (OperandPath const& path : operand_paths(problem, invariant_side(problem, options))) {
     if (!is_of_kind(path, asked.policy.operands) || (options.batch_invariant && takes_registers(path)))
@@ -266,7 +273,7 @@ Offer<GemmProblem> best_path(GemmProblem const& problem, Device const& device, P
       if (path.exchanged && best && best->refusal.empty()) limit = 0.97 * best->predicted_seconds;
       BestOffer<GemmProblem> of_path(limit);
       search_policies(of_path, {MainLoop::warp_specialized, Multiply::wgmma, problem, left, device, options,
-                                &path.passes});
+                                &path.passes, nullptr, &unfitted});
       offer = result_of(std::move(of_path));
     } else {
       offer.refusal = refusal;

@@ -128,6 +128,7 @@ Volume volume_of(GroupForm const& group, GemmRecipe const& recipe) {
     steps += one.tiles * one.steps;
     all.operand_bytes += one.operand_bytes;
     all.result_bytes += one.result_bytes;
+    all.read_again_bytes += bytes_read_again(form, recipe.policy);
     all.longest = std::max(all.longest, one.longest);
   }
   all.steps = all.tiles > 0 ? steps / all.tiles : 0;

@@ -26,6 +26,7 @@ struct Volume {
   bool of_convolution = false;                 // loaders also locate the elements of windows
   bool of_windows = false;                     // TMA unrolls windows
   bool of_group = false;                       // boxes do not end with an operand
+  double read_again_bytes = 0;                 // of a group: bytes_read_again() of all members
 };
 Volume volume_of(CanonicalGemm const& problem, GemmRecipe const& recipe);
 

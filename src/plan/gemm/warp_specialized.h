@@ -79,6 +79,9 @@ Index multiprocessors_of_clusters(int blocks, Gpu const& gpu);
 // Returns the number of resident blocks.
 Index resident_clusters(GemmPolicy const& policy, Gpu const& gpu);
 
+// The bytes of the larger operand if several clusters read it, at different times; otherwise 0.
+double bytes_read_again(CanonicalGemm const& form, GemmPolicy const& policy);
+
 struct Volume;
 // The predicted time in seconds (warp_specialized_time.cpp).
 double predict_warp_specialized(GemmRecipe const& recipe, CanonicalGemm const& form, Gpu const& gpu,

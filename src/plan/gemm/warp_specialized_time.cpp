@@ -23,6 +23,12 @@ struct Fit {
   // More for clusters that share operands, and the share of loading a shared operand that they save. (16
   // bits)
   double cluster_seconds = 0.3e-6, saved_by_sharing = 0.05;
+  // Clusters of four were faster than predicted without this factor: of 79 products whose plan it changes, 53
+  // became faster, by 5.5 % on average (H200; docs/decisions/0045).
+  double of_cluster_of_four = 0.95;
+  // In batches: how much longer writing takes with twice as many loads for each element (H200: 2048x2048x128,
+  // 64 matrices, by 15 policies; 128x256 in pairs took 2 to 6 % less than alone in ten batches with short k).
+  double write_slowed_by_loads = 0.2;
   double not_overlapped = 0.33;  // share of loading or multiplying, the shorter of the two
 
   // Multiplying: shares of the tensor cores' rate. One warpgroup does not saturate them, nor do two in
@@ -94,7 +100,8 @@ constexpr Fit fit_of_16_bits;
 // Convolutions and products of other types.
 constexpr Fit fit_of_others = [] {
   Fit fit;
-  fit.cluster_seconds = fit.saved_by_sharing = fit.power_of_sharing = 0;
+  fit.cluster_seconds = fit.saved_by_sharing = fit.power_of_sharing = fit.write_slowed_by_loads = 0;
+  fit.of_cluster_of_four = 1;
   fit.share_of_peak = 0.97, fit.alone = 0.68, fit.clocks_of_pack = 0;
   fit.intake = 55.4, fit.intake_of_cluster = 61;
   fit.within_sectors = fit.within_sectors_of_cluster = 0.64;
@@ -161,6 +168,10 @@ int lines_of_b(GemmRecipe const& recipe, CanonicalGemm const& form, Volume const
   return loaded_lines(recipe.b.along, p.block_n, p.cluster_m, form.n, volume);
 }
 
+double share_of_cluster(Fit const& fit, GemmPolicy const& p) {
+  return p.cluster_m * p.cluster_n == 4 ? fit.of_cluster_of_four : 1;
+}
+
 double launch_seconds(Fit const& fit, GemmPolicy const& p, Volume const& volume, int splits, Gpu const& gpu) {
   constexpr int few = 5, many = 8, wide = 64;
   bool const hides = p.blocks == 1 && p.cluster_k == 1 && p.stages >= many && p.block_n >= wide &&
@@ -199,12 +210,12 @@ class Prediction {
 
   double seconds() const {
     double const multiply = multiply_seconds(), load = load_seconds();
-    double const write = volume_.result_bytes / (fit_.share_of_stores * gpu_.memory_bytes_per_second);
     double const slower = refills_few_stages() ? fit_.few_stages : 1.0;
-    return launch_seconds(fit_, p_, volume_, recipe_.splits, gpu_) +
-           std::max(slower * (multiply + store_seconds(multiply)), load + write) +
-           fit_.not_overlapped * std::min(multiply, load) + exchange_seconds() + combine_seconds() +
-           missing_seconds();
+    return share_of_cluster(fit_, p_) *
+           (launch_seconds(fit_, p_, volume_, recipe_.splits, gpu_) +
+            std::max(slower * (multiply + store_seconds(multiply)), load + write_seconds()) +
+            fit_.not_overlapped * std::min(multiply, load) + exchange_seconds() + combine_seconds() +
+            missing_seconds());
   }
 
  private:
@@ -226,8 +237,8 @@ class Prediction {
   }
   // Whether a warpgroup's tile needs more steps than fit in the stages while the other one stores.
   bool refills_few_stages() const {
-    return p_.ping_pong && p_.stages < 6 && volume_.steps > p_.stages && rounds_ > 1 && form_.batch == 1 &&
-           !volume_.of_windows && !volume_.of_group;
+    return p_.ping_pong && p_.stages < 6 && volume_.steps > p_.stages && rounds_ > 1 && !volume_.of_windows &&
+           !volume_.of_group;
   }
   // The rows missing from the last tile of an extent that TMA fills. In a single round, the other tiles wait
   // for it.
@@ -303,9 +314,6 @@ class Prediction {
   // In cooperative mode both warpgroups store at the same time; in ping-pong, one stores while the other
   // multiplies. Without a buffer for the whole tile, warps wait for TMA in between.
   double store_seconds(double multiply) const {
-    auto const has_few_buffers = [](TensorStore const& store) { return store.buffers < store.boxes; };
-    bool const waits = p_.partition != Partition::split_k_parallel && stores_by_tma(p_, form_) &&
-                       has_few_buffers(tensor_store_of(p_, form_));
     double const rate = direction_of_result(form_) == Along::mn ? fit_.store_rate_along_m : fit_.store_rate;
     bool const is_staged = p_.epilogue == EpilogueSchedule::staged;
     double const tile = fit_.store_seconds + (is_staged ? fit_.staged_seconds : 0) +
@@ -313,7 +321,15 @@ class Prediction {
     // Staging takes longer than the products of few steps, which then no longer hide it.
     double const exposed = is_staged && rounds_ > 1 ? rounds_ - multiply / tile : 1;
     double const stores = p_.ping_pong ? std::max(1.0, exposed) : streams_ ? rounds_ + 0.5 : rounds_;
-    return (waits ? fit_.waits_for_buffer : 1.0) * stores * tile;
+    return waits_for_buffers() * stores * tile;
+  }
+  // In batches, a warp with several buffers does not wait for them (48 batches with 3 to 15 policies on an
+  // H200).
+  double waits_for_buffers() const {
+    if (p_.partition == Partition::split_k_parallel || !stores_by_tma(p_, form_)) return 1;
+    TensorStore const store = tensor_store_of(p_, form_);
+    bool const waits = store.buffers < store.boxes && (store.buffers == 1 || form_.batch == 1);
+    return waits ? fit_.waits_for_buffer : 1;
   }
 
   // With a single shallow step, tile elements beyond the edge of D take additional time.
@@ -354,13 +370,19 @@ class Prediction {
            ((1 - part) / rate + (last > 0 ? part / rate_of_last : 0));
   }
   // The cost, in bytes, of reading the larger operand again in several clusters; where windows overlap, that
-  // operand counts at most the bytes of both operands. 0 for groups, whose members differ.
+  // operand counts at most the bytes of both operands. 0 for phases, which differ.
   double read_again_bytes() const {
-    Index const readers = form_.m > form_.n ? ceiling_divide(form_.n, Index{p_.block_n} * p_.cluster_n)
-                                            : ceiling_divide(form_.m, Index{p_.block_m} * p_.cluster_m);
-    if (readers <= 1 || volume_.longest != volume_.steps) return 0;
-    auto const rows = static_cast<double>(std::max(form_.m, form_.n) * form_.batch);
-    return fit_.read_again * std::min(rows * static_cast<double>(form_.k) * size_, volume_.operand_bytes);
+    if (volume_.of_group) return fit_.read_again * volume_.read_again_bytes;
+    if (volume_.longest != volume_.steps) return 0;
+    return fit_.read_again * std::min(bytes_read_again(form_, p_), volume_.operand_bytes);
+  }
+  // In a batch, whose operands are small, blocks load from L2 while others store.
+  double write_seconds() const {
+    constexpr double usual = (128 + 256) / (128.0 * 256);  // rows loaded per element stored
+    double const rows =
+        static_cast<double>(p_.block_m) / p_.cluster_n + static_cast<double>(p_.block_n) / p_.cluster_m;
+    double const slower = form_.batch > 1 ? fit_.write_slowed_by_loads * (rows / block_ / usual - 1) : 0;
+    return (1 + slower) * volume_.result_bytes / (fit_.share_of_stores * gpu_.memory_bytes_per_second);
   }
   // The bytes that a block has in flight: those of all stages, of half of them if threads load an operand, or
   // four runs per thread with shifted copies.
@@ -420,6 +442,14 @@ class Prediction {
 
 }  // namespace
 
+double bytes_read_again(CanonicalGemm const& form, GemmPolicy const& p) {
+  Index const readers = form.m > form.n ? ceiling_divide(form.n, Index{p.block_n} * p.cluster_n)
+                                        : ceiling_divide(form.m, Index{p.block_m} * p.cluster_m);
+  if (readers <= 1) return 0;
+  return static_cast<double>(std::max(form.m, form.n) * form.batch) * static_cast<double>(form.k) *
+         size_of(form.a.type);
+}
+
 double predict_warp_specialized(GemmRecipe const& recipe, CanonicalGemm const& form, Gpu const& gpu,
                                 Volume const& volume) {
   return Prediction(recipe, form, gpu, volume).seconds();
@@ -447,9 +477,10 @@ double least_seconds_by_wgmma(GemmRecipe const& recipe, CanonicalGemm const& for
   double const multiply = limited_by_power(fit, clocks / (busy * gpu.clock_hertz), p);
   double const load = volume.operand_bytes / (fit.share_of_loads * gpu.memory_bytes_per_second);
   constexpr double rounding = 1 - 1e-9;
-  double const whole = rounding * (launch_seconds(fit, p, volume, splits, gpu) + std::max(multiply, load) +
-                                   fit.not_overlapped * std::min(multiply, load));
-  return splits == 1 ? whole : whole + fit.handed_on + splits * seconds_of_slot(fit, recipe);
+  double const whole = launch_seconds(fit, p, volume, splits, gpu) + std::max(multiply, load) +
+                       fit.not_overlapped * std::min(multiply, load);
+  double const parts = splits == 1 ? 0 : fit.handed_on + splits * seconds_of_slot(fit, recipe);
+  return rounding * share_of_cluster(fit, p) * (whole + parts);
 }
 
 }  // namespace cosmati::plan
