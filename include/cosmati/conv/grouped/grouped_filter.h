@@ -1,8 +1,8 @@
-// Filter gradients with groups of few channels, on tensor cores, for 16-bit types whose channels are
+// Filter gradients with groups of few channels, on tensor cores, for 16-bit types and tf32 whose channels are
 // contiguous: dw[k, c, r, s] = sum over n, p, q of dy[n, p, q, k] * x[n, h, w, c]. A block keeps tiles of x,
 // with their halo, and of dy in shared memory. The rows of an mma are eight channels of x for two taps, its
-// columns eight channels of dy, and its depth 16 outputs. Where an octet has two groups, half of the sums mix
-// groups and are not stored. A second kernel adds the sums of the blocks in a fixed order.
+// columns eight channels of dy, and its depth 16 outputs, in tf32 eight. Where an octet has two groups, half
+// of the sums mix groups and are not stored. A second kernel adds the sums of the blocks in a fixed order.
 #pragma once
 #include "cosmati/arch/convert.h"
 #include "cosmati/arch/matrix.h"
@@ -25,7 +25,7 @@ struct GroupedFilterTraits {
   static constexpr int threads = shape_.threads(), blocks = shape_.blocks, fragments = shape_.fragments,
                        slices = shape_.slices;
   static constexpr int tap_pairs = fixed ? shape_.tap_pairs() : unfixed_grouped_tap_pairs;
-  static_assert(sizeof(Element) == 2, "ldmatrix transposes elements of 16 bits");
+  static_assert(shape_.bytes == static_cast<int>(sizeof(Element)));
   COSMATI_DEVICE static GroupedFilterShape shape(Params const& params) {
     if constexpr (fixed) return shape_;
     return params.shape;
@@ -46,6 +46,7 @@ struct GroupedFilterTraits {
 template <class Traits>
 struct GroupedFilter {
   using Element = typename Traits::Element;
+  static constexpr int size = static_cast<int>(sizeof(Element)), of_piece = 16 / size;
   using Sums = float[Traits::tap_pairs][Traits::fragments][4];
 
   typename Traits::Params const& params;
@@ -74,9 +75,10 @@ struct GroupedFilter {
     int channels, first_channel, all_channels;
   };
   COSMATI_DEVICE void load(unsigned char* to, int pitch, Pixels const& all) const {
-    int const pieces = all.channels / 8, together = pieces_together(pieces), threads = pieces / together;
+    int const pieces = all.channels / of_piece, together = pieces_together(pieces),
+              threads = pieces / together;
     int const slots = Traits::threads / threads, slot = arch::thread() / threads,
-              piece = arch::thread() - slot * threads, channel = all.first_channel + piece * 8;
+              piece = arch::thread() - slot * threads, channel = all.first_channel + piece * of_piece;
     if (slot >= slots) return;
     Element const* const from = all.from + all.image * all.of_image + channel;
     COSMATI_NO_UNROLL
@@ -91,9 +93,9 @@ struct GroupedFilter {
       COSMATI_UNROLL
       for (int i = 0; i < 4; ++i) {
         if (i >= together) continue;
-        int const ahead = i * threads * 8;
+        int const ahead = i * threads * of_piece;
         bool const copied = exists && channel + ahead < all.all_channels;
-        arch::copy_async<16>(to + at * pitch + piece * 16 + ahead * 2, copied ? pixel + ahead : all.from,
+        arch::copy_async<16>(to + at * pitch + piece * 16 + ahead * size, copied ? pixel + ahead : all.from,
                              copied ? 16 : 0);
       }
     }
@@ -178,6 +180,46 @@ struct GroupedFilter {
     }
   }
 
+  // The same in tf32: ldmatrix transposes elements of 16 bits only, so lanes load single elements.
+  COSMATI_DEVICE void multiply_elements(int work, int first_pass, Sums& sum) const {
+    int const lane = arch::thread() % 32, channel = lane / 4, output = lane % 4;
+    Octets const octet = octets(work);
+    unsigned char const* const x = image + octet.image * 8 * size + channel * size;
+    unsigned char const* const dy = gradient + octet.gradient * 8 * size + channel * size;
+    auto const load = [](unsigned char const* from, int start) {
+      return start >= 0 ? arch::load<unsigned>(from) : 0u;
+    };
+    COSMATI_NO_UNROLL
+    for (int first = first_pass * GroupedFilterShape::pass_pixels; first < shape.pixels();
+         first += shape.share() * GroupedFilterShape::pass_pixels) {
+      COSMATI_UNROLL
+      for (int step = 0; step < GroupedFilterShape::pass_pixels; step += 8) {
+        int const at = first + step + output, starts[2] = {windows[at], windows[at + 4]};
+        unsigned b[Traits::fragments][2];
+        COSMATI_UNROLL
+        for (int f = 0; f < Traits::fragments; ++f) {
+          COSMATI_UNROLL
+          for (int i = 0; i < 2; ++i)
+            b[f][i] = load(dy + (at + i * 4) * shape.gradient_pitch() + f * 8 * size, starts[i]);
+        }
+        COSMATI_UNROLL
+        for (int pair = 0; pair < Traits::tap_pairs; ++pair) {
+          if (pair >= shape.tap_pairs()) continue;
+          unsigned
+              a[4];  // (outputs 0 to 3, first tap), (0 to 3, second tap), (4 to 7, first), (4 to 7, second)
+          COSMATI_UNROLL
+          for (int i = 0; i < 4; ++i) {
+            int const tap = pair * 2 + i % 2, start = starts[i / 2];
+            a[i] = load(x + start + tap_offset(tap < shape.taps() ? tap : pair * 2), start);
+          }
+          COSMATI_UNROLL
+          for (int f = 0; f < Traits::fragments; ++f)
+            arch::multiply_matrices<Element, Element>(sum[pair][f], a, b[f]);
+        }
+      }
+    }
+  }
+
   // Stores a warp's sums; `part` is the number of the warp's share among those of all blocks.
   COSMATI_DEVICE void store(int work, int part, Sums const& sum) const {
     int const lane = arch::thread() % 32;
@@ -237,55 +279,13 @@ grouped_filter_kernel(COSMATI_PARAMETER typename Traits::Params params) {
     block.find_windows(tile);
     arch::wait_copies<0>();
     arch::block_barrier();
-    if (share < shape.share()) block.multiply(work, share, sum);
+    if (share >= shape.share()) continue;
+    if constexpr (Block::size == 2)
+      block.multiply(work, share, sum);
+    else
+      block.multiply_elements(work, share, sum);
   }
   if (share < shape.share()) block.store(work, part * shape.share() + share, sum);
-}
-
-// Adds the parts: a block computes threads / slices results. Grid: ceil(weights / results).
-template <class Traits>
-COSMATI_KERNEL(Traits::threads, 4)
-grouped_filter_sum_kernel(COSMATI_PARAMETER typename Traits::Params params) {
-  using Real = typename Traits::Epilogue::Real;
-  constexpr int slices = Traits::slices, results = Traits::threads / slices, together = 4;
-  struct Storage {
-    float sum[slices][results];
-  };
-  GroupedFilterShape const shape = Traits::shape(params);
-  auto& shared = arch::shared_storage<Storage>();
-  int const lane = arch::thread() % results, slice = arch::thread() / results,
-            index = arch::block_x() * results + lane;
-  float sum = 0;
-  if (index < params.weights) {
-    float const* const from = arch::as_global(params.partials) + index;
-    for (int first = slice; first < params.sums; first += slices * together) {
-      float value[together];
-      COSMATI_UNROLL
-      for (int i = 0; i < together; ++i) {
-        int const at = first + i * slices;
-        value[i] = at < params.sums ? from[Index{at} * params.weights] : 0;
-      }
-      COSMATI_UNROLL
-      for (int i = 0; i < together; ++i) sum += value[i];
-    }
-  }
-  shared.sum[slice][lane] = sum;
-  arch::block_barrier();
-  if (slice > 0 || index >= params.weights) return;
-  COSMATI_UNROLL
-  for (int i = 1; i < slices; ++i) sum += shared.sum[i][lane];
-  int const above = index / shape.inputs, channel = index - above * shape.inputs, all = above / shape.taps(),
-            tap = above - all * shape.taps(), row = tap / shape.columns.taps,
-            column = tap - row * shape.columns.taps;
-  int const group = all / shape.outputs, filter = all - group * shape.outputs;
-  int const number =
-      channel * params.channel_number + row * params.tap_row_number + column * params.tap_column_number;
-  int const m = params.swapped ? number : filter, n = params.swapped ? filter : number;
-  Real value[1] = {arch::number_cast<Real>(sum)};
-  typename Traits::Epilogue::Tile const epilogue(params.epilogue, group, m, n);
-  Traits::Epilogue::apply(epilogue, 0, 0, 1, value);
-  typename Traits::Destination::Tile const d(params.d, group, m, n);
-  d.store(0, 0, 1, value);
 }
 
 }  // namespace cosmati

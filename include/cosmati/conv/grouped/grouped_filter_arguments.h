@@ -17,6 +17,7 @@ struct GroupedFilterShape {
   int warps = 8;
   int blocks = 1;  // resident blocks per multiprocessor
   int slices = 8;  // threads of the second kernel that divide the sums of a weight
+  int bytes = 2;   // of an element of x and of dy
   friend COSMATI_CONSTEXPR bool operator==(GroupedFilterShape const&, GroupedFilterShape const&) = default;
 
   static constexpr int pass_pixels = 32;
@@ -27,11 +28,16 @@ struct GroupedFilterShape {
   COSMATI_CONSTEXPR int halo_rows() const { return rows.reach(down); }
   COSMATI_CONSTEXPR int halo_columns() const { return columns.reach(across); }
   COSMATI_CONSTEXPR int halo() const { return images * halo_rows() * halo_columns(); }
-  // Bytes between pixels in shared memory: an odd number of 16-byte units, so that eight adjacent ones are in
-  // different banks.
-  COSMATI_CONSTEXPR static int pitch(int channels) { return (channels * 2 + 15) / 32 * 32 + 16; }
-  COSMATI_CONSTEXPR int image_pitch() const { return pitch(groups * inputs); }
-  COSMATI_CONSTEXPR int gradient_pitch() const { return pitch(groups * outputs); }
+  // Bytes between pixels in shared memory. In 16 bits an odd number of 16-byte units, so that the rows of
+  // eight adjacent pixels that ldmatrix reads are in different banks. In tf32, lanes read 32 bytes of each of
+  // four pixels that are `step` apart.
+  COSMATI_CONSTEXPR int pitch(int channels, int step) const {
+    if (bytes == 2) return (channels * 2 + 15) / 32 * 32 + 16;
+    int const unit = step % 2 == 0 ? 16 : 32;
+    return (channels * bytes + unit - 1) / (2 * unit) * (2 * unit) + unit;
+  }
+  COSMATI_CONSTEXPR int image_pitch() const { return pitch(groups * inputs, columns.step); }
+  COSMATI_CONSTEXPR int gradient_pitch() const { return pitch(groups * outputs, 1); }
   // 16 bytes of zeros, the windows, then dy.
   COSMATI_CONSTEXPR int gradient_at() const { return 16 + halo() * image_pitch(); }
   // Then the first byte of each output's window, negative if the output does not exist.

@@ -27,6 +27,7 @@ class GroupedFilterSearch {
       : problem_(problem), gpu_(device.gpu), is_emulated_(device.backend == Backend::emulator) {
     groups_ = std::max<Index>(1, problem.groups);
     base_.rows = axis_of(problem, 0), base_.columns = axis_of(problem, 1);
+    base_.bytes = size_of(problem.x.type);
     base_.inputs = to_int(problem.w.extent(1)), base_.outputs = to_int(problem.w.extent(0) / groups_);
   }
 
@@ -95,23 +96,30 @@ class GroupedFilterSearch {
 
   // Predicted seconds: limited by tensor cores, shared memory, issue slots, latency or memory; then the sums.
   double predicted(GroupedFilterPlan const& plan) const {
-    constexpr double launches_seconds = 6e-6, mma_clocks = 2.2, matrices_clocks = 4.6, tile_clocks = 2500,
-                     pass_clocks = 60, measured = 1.4;
+    constexpr double launches_seconds = 6e-6, mma_clocks = 2.2, matrices_clocks = 4.6, element_clocks = 1.15,
+                     tile_clocks = 2500, pass_clocks = 60, measured = 1.4;
     GroupedFilterShape const& shape = plan.shape;
+    bool const by_elements = shape.bytes == 4;
     double const passes =
         static_cast<double>(ceiling_divide(shape.pixels(), GroupedFilterShape::pass_pixels));
     double const works = passes * shape.works(), pairs = shape.tap_pairs();
     double const pieces = (static_cast<double>(shape.halo()) * shape.inputs +
                            static_cast<double>(shape.pixels()) * shape.outputs) *
-                          shape.groups / 8;
-    double const tensor = works * 2 * pairs * shape.fragments * mma_clocks;
-    double const shared = works * (2 * pairs + shape.fragments) * matrices_clocks + pieces / 4;
+                          shape.groups * shape.bytes / 16;
+    // In a pass: steps of an mma's depth, and the loads of a pair of taps in each.
+    double const steps = by_elements ? 4 : 2, loads = by_elements ? 4 : 1;
+    double const tensor = works * steps * pairs * shape.fragments * mma_clocks;
+    double const shared = works * (by_elements ? (16 * pairs + 8 * shape.fragments + 8) * element_clocks
+                                               : (2 * pairs + shape.fragments) * matrices_clocks) +
+                          pieces / 4;
     double const issue =
-        (works * (40 + 2 * pairs * (4 + shape.fragments) + 4 * shape.fragments) + pieces * 28 / 32) / 4;
-    double const alone =
-        tile_clocks +
-        works / (shape.works() * shape.share()) * (pass_clocks + 2 * pairs * (9 + 5 * shape.fragments)) +
-        issue;
+        (works * (40 + steps * pairs * (2 * loads + 2 + shape.fragments) + 4 * shape.fragments) +
+         pieces * 28 / 32) /
+        4;
+    double const alone = tile_clocks +
+                         works / (shape.works() * shape.share()) *
+                             (pass_clocks + steps * pairs * (8 + loads + 5 * shape.fragments)) +
+                         issue;
     double const clocks = measured * (std::max({tensor, shared, issue, alone / shape.blocks}) +
                                       0.1 * (tensor + shared + issue));
     double const multiprocessors = is_emulated_ ? 2 : gpu_.multiprocessors;
@@ -162,15 +170,15 @@ void describe(Parameters& to, Problem const& p, GroupedFilterPlan const& plan, C
 
 GroupedFilterPlan grouped_filter_plan(Problem const& problem, Device const& device) {
   GroupedFilterPlan plan;
-  plan.refusal = grouped_violation(problem, device, false);
+  plan.refusal = grouped_violation(problem, device, true);
   return plan.refusal.empty() ? GroupedFilterSearch(problem, device).best() : plan;
 }
 
 std::string GroupedFilterTraits::print() const {
   return fmt::format(
-      "GroupedFilterTraits<GroupedFilterShape{{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}}}, {}, {},\n{},\n{}>",
+      "GroupedFilterTraits<GroupedFilterShape{{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}}}, {}, {},\n{},\n{}>",
       text_of(shape.rows), text_of(shape.columns), shape.inputs, shape.outputs, shape.groups, shape.images,
-      shape.down, shape.across, shape.fragments, shape.warps, shape.blocks, shape.slices, fixed,
+      shape.down, shape.across, shape.fragments, shape.warps, shape.blocks, shape.slices, shape.bytes, fixed,
       name_of(type), epilogue, destination);
 }
 
@@ -186,9 +194,10 @@ program::Program grouped_filter_program(Plan<Problem> const& plan) {
   with_parts(plan, [&]<class Epilogue, class Destination>(Epilogue, Destination) {
     using Parameters = GroupedFilterParameters<Epilogue, Destination>;
     KernelTypes const host = emulated_types(DataType::f32);
-    GroupedFilterTraits const traits{fixed ? shape : emulated_grouped_filter_shape(shape.fragments), fixed,
-                                     plan.problem.x.type, fixed ? epilogue_text(form) : host.epilogue,
-                                     fixed ? destination_text(form) : host.destination};
+    GroupedFilterTraits const traits{
+        fixed ? shape : emulated_grouped_filter_shape(shape.fragments, shape.bytes), fixed,
+        plan.problem.x.type, fixed ? epilogue_text(form) : host.epilogue,
+        fixed ? destination_text(form) : host.destination};
     program::KernelSpec kernel{.headers = {"conv/grouped/grouped_filter.h"},
                                .entry = "grouped_filter_kernel",
                                .traits = traits.print(),
@@ -196,6 +205,7 @@ program::Program grouped_filter_program(Plan<Problem> const& plan) {
                                .threads = threads,
                                .shared_bytes = static_cast<unsigned>(shape.shared_bytes())};
     std::size_t const products = made.add_kernel<Parameters>(kernel, form);
+    kernel.headers = {"conv/grouped/grouped_filter_sum.h"};
     kernel.entry = "grouped_filter_sum_kernel";
     kernel.shared_bytes = threads * static_cast<unsigned>(sizeof(float));
     std::size_t const sums = made.add_kernel<Parameters>(kernel, form);

@@ -25,10 +25,10 @@ struct GroupedFilterTraits {
   std::string epilogue, destination;
   std::string print() const;
 };
-// The emulator's kernels, whose shape is in the arguments: one per number of fragments.
-constexpr GroupedFilterShape emulated_grouped_filter_shape(int fragments) {
+// The emulator's kernels, whose shape is in the arguments: one per number of fragments and size of elements.
+constexpr GroupedFilterShape emulated_grouped_filter_shape(int fragments, int bytes) {
   GroupedFilterShape shape;
-  shape.fragments = fragments;
+  shape.fragments = fragments, shape.bytes = bytes;
   return shape;
 }
 program::Program grouped_filter_program(Plan<ConvolutionProblem> const& plan);
