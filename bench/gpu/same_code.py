@@ -9,6 +9,7 @@ machine code. Its lines then also record the digest that was measured, as `measu
 import concurrent.futures
 import hashlib
 import os
+import re
 import struct
 import subprocess
 import sys
@@ -30,6 +31,18 @@ def image(path):
     return data[place - size:place]
 
 
+def machine_code(cubin):
+    """Returns the instructions and constants of an ELF file. Its names and the table of addresses of static members (bank 4) do not count."""
+    (table,), (size, count, names) = struct.unpack_from("<Q", cubin, 40), struct.unpack_from("<HHH", cubin, 58)
+    sections = [struct.unpack_from("<IIQQQQ", cubin, table + i * size) for i in range(count)]
+    found = []
+    for name, _, _, _, place, length in sections:
+        if re.match(rb"\.text\.|\.nv\.constant[0-35-9]", cubin[sections[names][4] + name:]):
+            found.append(cubin[place:place + length])
+    assert found, "no sections of code"
+    return repr(sorted(found)).encode()
+
+
 def codes(program, row, device):
     """Returns the digests of the machine code of the row's kernels; None if one does not compile."""
     words = rows.TIMING.sub("", row.words).split()
@@ -38,7 +51,7 @@ def codes(program, row, device):
                                 capture_output=True, text=True)
         if answer.returncode != 0:
             return None
-        return {hashlib.sha256(image(os.path.join(cache, name))).hexdigest() for name in os.listdir(cache) if name.endswith(".kernel")}
+        return {hashlib.sha256(machine_code(image(os.path.join(cache, name)))).hexdigest() for name in os.listdir(cache) if name.endswith(".kernel")}
 
 
 def is_same(old, new, before, after, row, device):

@@ -235,9 +235,9 @@ class Prediction {
     double const columns = p_.warp_n, multiplies = block_ * p_.block_k / (64 * columns * 8);
     return std::max(clocks / share, multiplies * (64 + columns) * 32 / shared_rate);
   }
-  // Whether a warpgroup's tile needs more steps than fit in the stages while the other one stores.
+  // Whether a warpgroup's tile needs all stages while the other one stores.
   bool refills_few_stages() const {
-    return p_.ping_pong && p_.stages < 6 && volume_.steps > p_.stages && rounds_ > 1 && !volume_.of_windows &&
+    return p_.ping_pong && p_.stages < 6 && volume_.steps >= p_.stages && rounds_ > 1 && !volume_.of_windows &&
            !volume_.of_group;
   }
   // The rows missing from the last tile of an extent that TMA fills. In a single round, the other tiles wait
@@ -379,9 +379,11 @@ class Prediction {
   // In a batch, whose operands are small, blocks load from L2 while others store.
   double write_seconds() const {
     constexpr double usual = (128 + 256) / (128.0 * 256);  // rows loaded per element stored
-    double const rows =
-        static_cast<double>(p_.block_m) / p_.cluster_n + static_cast<double>(p_.block_n) / p_.cluster_m;
-    double const slower = form_.batch > 1 ? fit_.write_slowed_by_loads * (rows / block_ / usual - 1) : 0;
+    auto const loaded = [](Index extent, int block, int sharing) {
+      return static_cast<double>(std::min<Index>(extent, block)) / sharing;
+    };
+    double const rows = loaded(form_.m, p_.block_m, p_.cluster_n) + loaded(form_.n, p_.block_n, p_.cluster_m);
+    double const slower = form_.batch > 1 ? fit_.write_slowed_by_loads * (rows / stored() / usual - 1) : 0;
     return (1 + slower) * volume_.result_bytes / (fit_.share_of_stores * gpu_.memory_bytes_per_second);
   }
   // The bytes that a block has in flight: those of all stages, of half of them if threads load an operand, or
