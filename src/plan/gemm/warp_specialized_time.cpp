@@ -237,8 +237,8 @@ class Prediction {
   }
   // Whether a warpgroup's tile needs all stages while the other one stores.
   bool refills_few_stages() const {
-    return p_.ping_pong && p_.stages < 6 && volume_.steps >= p_.stages && rounds_ > 1 && !volume_.of_windows &&
-           !volume_.of_group;
+    return p_.ping_pong && p_.stages < 6 && volume_.steps >= p_.stages && rounds_ > 1 &&
+           !volume_.of_windows && !volume_.of_group;
   }
   // The rows missing from the last tile of an extent that TMA fills. In a single round, the other tiles wait
   // for it.
