@@ -80,9 +80,12 @@ std::string select_policies(PolicySearch const& search, std::vector<NamedPolicy>
         policies, search.form, search.device.gpu,
         search.options.policy.epilogue.value_or(epilogue_schedule(search.problem.epilogue.expression)),
         request.names);
-  // Members with few rows, and many columns: half of the rows of 128x256 would be empty.
-  if (search.takes_tiles() && search.group != nullptr && request.names.empty())
+  // For members with few rows, which leave half of the rows of 128x256 empty. Of a group with others, it was
+  // predicted 5 % too fast (docs/decisions/0045).
+  if (search.takes_tiles() && search.group != nullptr && request.names.empty()) {
     append_tiles(policies, search.form, search.device.gpu, EpilogueSchedule::staged, {"64x256"});
+    policies.back().share = 0.95;
+  }
   if (policies.empty())
     return fmt::format("multiply {}: a lane would load too many single elements", name_of(search.multiply));
   if (std::string foreign = search.emulated() ? "" : foreign_policy(request, policies); !foreign.empty())
@@ -232,7 +235,8 @@ void search_policies(BestOffer<GemmProblem>& best, PolicySearch const& search) {
       if (!named.is_fitted && best.found()) unfitted = std::min(unfitted, best.seconds());
     } else {
       finalize_recipe(recipe, *search.group, search.device.gpu);
-      if (best.takes(recipe.predicted_seconds)) best.take({{}, 0, recipe.predicted_seconds, recipe, {}});
+      if (best.takes(recipe.predicted_seconds, named.share))
+        best.take({{}, 0, recipe.predicted_seconds, recipe, {}});
     }
   }
 }
