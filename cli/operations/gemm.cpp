@@ -89,8 +89,11 @@ class Gemm final : public Subject {
       epilogue_.settings = {"alpha=0.625", "beta=" + draw_from<std::string>(random, {"0", "1", "-1.5"})};
     }
     if (!group_.empty()) return draw_group(random);
+    // Beside the edges of tiles, multiples of 8, which the copy engine reads in every layout.
     auto const extent = [&] {
-      return draw_from<Index>(random, {1, 2, 3, 7, 16, 17, 31, 64, 65, 127, 128, 131, 257});
+      Index const drawn =
+          draw_from<Index>(random, {0, 0, 1, 2, 3, 7, 16, 17, 31, 64, 65, 127, 128, 131, 257});
+      return drawn > 0 ? drawn : 8 * draw_between(random, 1, 40);
     };
     Index m = extent(), n = extent(), k = extent();
     if (drawn_for_ == "gemv") (draw_between(random, 0, 1) == 0 ? m : n) = draw_between(random, 1, 8);
@@ -98,7 +101,9 @@ class Gemm final : public Subject {
       auto const tiny = [&] { return draw_from<Index>(random, {1, 2, 3, 7, 8, 15, 16, 17, 31, 32}); };
       m = tiny(), n = tiny(), k = draw_between(random, 0, 3) == 0 ? k % 256 : tiny();
     }
-    return {m, n, k, draw_from<Index>(random, {1, 1, 1, 3})};
+    Index const batch = draw_from<Index>(random, {1, 1, 1, 3});
+    drawn_by_pointers_ = batch > 1 && draw_between(random, 0, 1) == 0;
+    return {m, n, k, batch};
   }
 
   void draw_for(std::string const& kernel) override { drawn_for_ = kernel; }
@@ -179,7 +184,7 @@ class Gemm final : public Subject {
   }
 
   std::string layout_, group_;
-  bool by_pointers_ = false;
+  bool by_pointers_ = false, drawn_by_pointers_ = false;
   std::string drawn_for_;
   bool drawn_ = false;  // for random problems; the epilogue may or may not use c
   EpilogueText epilogue_;
@@ -213,7 +218,7 @@ Gemm::Product Gemm::product(Inputs const& inputs, Common const& common) const {
   Index const m = problem.a.extent(1), k = problem.a.extent(2), n = problem.b.extent(2);
   expect_equal(k, problem.b.extent(1), "K", inputs, "a", "b");
   check_accumulator(common.types, problem.a.type, problem.b.type, true);
-  problem.by_pointers = by_pointers_ && group_.empty();
+  problem.by_pointers = (by_pointers_ || drawn_by_pointers_) && group_.empty();
   problem.compute = compute_mode_of(common.types, problem.a.type, problem.b.type);
   if (common.types.accumulator == name_of(DataType::f16)) problem.accumulator = DataType::f16;
   DataType const type = output_type(common.types, problem.a.type, problem.b.type, true);
