@@ -7,7 +7,6 @@ A row of bench/gpu/table.txt is kept if it is current for OLD, NEW plans every p
 machine code. Its lines then also record the digest that was measured, as `measured_digest`. Prints the rows that are to be measured again.
 """
 import concurrent.futures
-import hashlib
 import os
 import re
 import struct
@@ -18,6 +17,7 @@ import tempfile
 import rows
 
 ARCHITECTURE = "sm_90a"
+SYMBOLS = 2  # the kind of a section
 
 
 def image(path):
@@ -32,34 +32,50 @@ def image(path):
 
 
 def machine_code(cubin):
-    """Returns the instructions and constants of an ELF file. Its names and the table of addresses of static members (bank 4) do not count."""
+    """Returns the instructions and constants of an ELF file, and its static members by name. Additional members without use change only the
+    order of their addresses, which is left out (bank 4)."""
     (table,), (size, count, names) = struct.unpack_from("<Q", cubin, 40), struct.unpack_from("<HHH", cubin, 58)
-    sections = [struct.unpack_from("<IIQQQQ", cubin, table + i * size) for i in range(count)]
-    found = []
-    for name, _, _, _, place, length in sections:
-        if re.match(rb"\.text\.|\.nv\.constant[0-35-9]", cubin[sections[names][4] + name:]):
-            found.append(cubin[place:place + length])
-    assert found, "no sections of code"
-    return repr(sorted(found)).encode()
+    sections = [struct.unpack_from("<IIQQQQII", cubin, table + i * size) for i in range(count)]
+
+    def text(place):
+        return cubin[place:cubin.index(b"\0", place)]
+    code, members = [], {}
+    for name, kind, _, _, place, length, link, _ in sections:
+        if re.match(rb"\.text\.|\.nv\.constant[0-35-9]", text(sections[names][4] + name)):
+            code.append(cubin[place:place + length])
+        elif kind == SYMBOLS:
+            for at in range(place, place + length, 24):
+                symbol, _, _, section, value, bytes_ = struct.unpack_from("<IBBHQQ", cubin, at)
+                if 0 < section < count and text(sections[names][4] + sections[section][0]) == b".nv.global.init":
+                    begin = sections[section][4] + value
+                    members[text(sections[link][4] + symbol)] = cubin[begin:begin + bytes_]
+    assert code, "no sections of code"
+    return sorted(code), members
+
+
+def is_same_code(before, after):
+    """Whether two kernels, as returned by machine_code(), differ at most in static members that only one of them has."""
+    return before[0] == after[0] and all(after[1].get(name, value) == value for name, value in before[1].items())
 
 
 def codes(program, row, device):
-    """Returns the digests of the machine code of the row's kernels; None if one does not compile."""
+    """Returns the machine code of the row's kernels, sorted; None if one does not compile."""
     words = rows.TIMING.sub("", row.words).split()
     with tempfile.TemporaryDirectory() as cache:
         answer = subprocess.run([program, "compile", *words, "--device-description", device, "--arch", ARCHITECTURE, "--cache", cache],
                                 capture_output=True, text=True)
         if answer.returncode != 0:
             return None
-        return {hashlib.sha256(machine_code(image(os.path.join(cache, name)))).hexdigest() for name in os.listdir(cache) if name.endswith(".kernel")}
+        return sorted((machine_code(image(os.path.join(cache, name))) for name in os.listdir(cache) if name.endswith(".kernel")),
+                      key=lambda one: one[0])
 
 
 def is_same(old, new, before, after, row, device):
     alike = [[(line["problem"], line["kernel"], line["policy"]) for line in lines] for lines in (before, after)]
     if not before or alike[0] != alike[1]:
         return False
-    compiled = codes(old, row, device)
-    return bool(compiled) and compiled == codes(new, row, device)
+    both = [codes(program, row, device) for program in (old, new)]
+    return all(both) and len(both[0]) == len(both[1]) and all(map(is_same_code, *both))
 
 
 def main():

@@ -253,6 +253,16 @@ TEST(TileCopy, ABoxBeginsAtAMultipleOf16Bytes) {
               "stores a box whose first element is -12, of 2 bytes; expected multiples of 16 bytes");
 }
 
+// As on an H200; an array in memory yields zeros there.
+TEST(TileCopy, ABoxOutsideOfAMapThatBeginsWhereThereIsNoMemory) {
+  Planted planted;
+  planted.from.tensor.address = reinterpret_cast<void*>(16);
+  planted.copy.from = emulator::encode_tensor_map(planted.from.tensor);
+  planted.copy.from_at[1] = 1000;
+  EXPECT_SAYS(planted.report(),
+              "copies a box outside of the extents of a tensor map whose address is not memory");
+}
+
 TEST(TileCopy, NeedsAPublishedBarrier) {
   Planted planted;
   planted.copy.made_public = false;

@@ -177,7 +177,7 @@ class WarpSpecializedCase {
     for (int i = 0; i < setting_.batch; ++i)
       pointers.push_back(static_cast<Element*>(all.data) + i * all.batch_stride);
     arguments.pointers = pointers.data();
-    arguments.outer = outer;
+    arguments.extent = outer;
   }
   template <class Element>
   void fill(MatrixArguments& arguments, Matrix<Element>& matrix, Along, int, TensorBox const&) {

@@ -213,7 +213,11 @@ TEST(WarpSpecializedKernel, BatchesByPointers) {
   Rows::expect_product<WarpgroupTiles{}, Engine>({70, 24, 70}, {.batch = 3, .clusters = 2});
   Rows::expect_product<WarpgroupTiles{.cluster_m = 2}, Engine>({60, 8, 70}, {.batch = 2});
   Rows::expect_product<WarpgroupTiles{.cluster_n = 2}, Engine>({24, 40, 70}, {.batch = 2});
+  Rows::expect_product<WarpgroupTiles{.cluster_m = 2, .cluster_n = 2}, Engine>({70, 40, 70}, {.batch = 2});
   using Columns = Warpgroups<bf16, outer, bf16, outer, float, AddressedTensors>;
+  Columns::expect_product<
+      WarpgroupTiles{.block_m = 128, .block_n = 128, .warp_n = 128, .cluster_m = 2, .cluster_n = 2}, Engine>(
+      {136, 200, 70}, {.batch = 2});
   Columns::expect_product<WarpgroupTiles{.block_m = 128, .block_n = 128, .warp_n = 128}, Engine>(
       {168, 40, 70}, {.batch = 2});
 }

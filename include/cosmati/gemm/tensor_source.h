@@ -24,7 +24,9 @@ struct TensorArguments {
   COSMATI_DEVICE void prefetch() const { arch::prefetch(map); }
   COSMATI_DEVICE arch::TensorMap const& of(Index) const { return map; }
   COSMATI_DEVICE static MatrixCoordinates<1> coordinates(Index batch) { return {{static_cast<int>(batch)}}; }
-  COSMATI_DEVICE static int loaded(int outer) { return outer; }  // zeros beyond the matrix
+  // The row or column of the box that is loaded in place of the one at `first`: beyond the matrix, TMA loads
+  // zeros.
+  COSMATI_DEVICE static int first_loaded(int first) { return first; }
 };
 
 // A batch of matrices at any addresses: a map of rank 4 of the whole address space, (contiguous elements,
@@ -36,7 +38,7 @@ struct AddressedTensors {
   static constexpr bool made_by_kernels = false;
   arch::TensorMap map;
   void* const* pointers = nullptr;
-  int outer = 0;  // of an operand: its rows, or the columns of B
+  int extent = 0;  // of an operand: its rows, or the columns of B
   COSMATI_DEVICE void prefetch() const { arch::prefetch(map); }
   COSMATI_DEVICE arch::TensorMap const& of(Index) const { return map; }
   COSMATI_DEVICE MatrixCoordinates<2> coordinates(Index batch) const {
@@ -44,10 +46,10 @@ struct AddressedTensors {
     unsigned long long const unit = (address - address_origin) / 16;
     return {{static_cast<int>(unit % address_units), static_cast<int>(unit / address_units)}};
   }
-  // The row or column of the box that is loaded in place of the one at `first`. A box completely outside of
-  // the map is an illegal access on an H200, unlike one of a map of memory. The first box of the matrix
-  // replaces it, whose products lie outside of D.
-  COSMATI_DEVICE int loaded(int first) const { return first < outer ? first : 0; }
+  // A box that lies completely beyond the matrix is an illegal access on an H200, because no memory is mapped
+  // at the map's address. The first box of the matrix replaces it, whose products lie outside of D. Along k,
+  // every box must begin within the matrix.
+  COSMATI_DEVICE int first_loaded(int first) const { return first < extent ? first : 0; }
 };
 
 // A map written by a kernel of gemm/bind.h, among the parameters of a grouped problem.
@@ -57,7 +59,7 @@ struct TensorMapOfProblem {
   COSMATI_DEVICE void prefetch() const {}
   COSMATI_DEVICE arch::TensorMap const& of(Index) const { return bound.map; }
   COSMATI_DEVICE static MatrixCoordinates<1> coordinates(Index) { return {{0}}; }
-  COSMATI_DEVICE static int loaded(int outer) { return outer; }
+  COSMATI_DEVICE static int first_loaded(int first) { return first; }
 };
 
 // A thread's access to maps: maps modified by a kernel are acquired before the first use.
@@ -109,7 +111,7 @@ struct MatrixBoxes {
   template <Along along, bool many>
   COSMATI_DEVICE void copy(void* to, arch::Barrier& barrier, int neighbor, int line,
                            unsigned short blocks) const {
-    int const outer = maps.loaded(first_outer + (along == Along::k ? line : neighbor));
+    int const outer = maps.first_loaded(first_outer + (along == Along::k ? line : neighbor));
     int const depth = first_depth + (along == Along::k ? neighbor : line);
     int at[2 + axes] = {along == Along::k ? depth : outer, along == Along::k ? outer : depth};
     COSMATI_UNROLL

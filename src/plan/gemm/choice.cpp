@@ -45,7 +45,8 @@ struct PolicySearch {
   PlanOptions const& options;
   GemmRecipe const* passes = nullptr;  // repack operands; null if there are none
   GroupForm const* group = nullptr;
-  double* unfitted = nullptr;  // the best prediction so far for tiles not fitted to the product, in all paths
+  // The best prediction so far for other than fitted tiles, in all paths; of those, the ones that are taken.
+  double* unfitted = nullptr;
 
   bool emulated() const { return device.backend == Backend::emulator; }
   bool invariant() const { return keeps_order(options, form.sum); }
@@ -75,17 +76,12 @@ std::string select_policies(PolicySearch const& search, std::vector<NamedPolicy>
                                  std::min(access_of(search.form.a).width, access_of(search.form.b).width),
                                  search.form.k)
                  : product_policies(search.main_loop, search.multiply, search.form.sum, element_bytes);
+  EpilogueSchedule const schedule =
+      request.epilogue.value_or(epilogue_schedule(search.problem.epilogue.expression));
   if (search.fits_tiles() || (search.takes_tiles() && !request.names.empty()))
-    append_tiles(
-        policies, search.form, search.device.gpu,
-        search.options.policy.epilogue.value_or(epilogue_schedule(search.problem.epilogue.expression)),
-        request.names);
-  // For members with few rows, which leave half of the rows of 128x256 empty. Of a group with others, it was
-  // predicted 5 % too fast (docs/decisions/0045).
-  if (search.takes_tiles() && search.group != nullptr && request.names.empty()) {
-    append_tiles(policies, search.form, search.device.gpu, EpilogueSchedule::staged, {"64x256"});
-    policies.back().share = 0.95;
-  }
+    append_tiles(policies, search.form, search.device.gpu, schedule, request.names);
+  else if (search.takes_tiles() && search.group != nullptr)
+    append_tile_of_groups(policies, search.form, search.device.gpu, schedule);
   if (policies.empty())
     return fmt::format("multiply {}: a lane would load too many single elements", name_of(search.multiply));
   if (std::string foreign = search.emulated() ? "" : foreign_policy(request, policies); !foreign.empty())
@@ -210,7 +206,7 @@ void search_policies(BestOffer<GemmProblem>& best, PolicySearch const& search) {
   bool const may_skip = search.fits_tiles() && any_policy;
   double none = std::numeric_limits<double>::infinity();
   double& unfitted = search.unfitted != nullptr ? *search.unfitted : none;
-  for (NamedPolicy const& named : policies) {
+  for (NamedPolicy const& named : policies) {  // fitted tiles follow the others
     // 1 if there is no other tile: `unfitted` is infinite.
     double const share = named.is_fitted ? std::min(1.0, named.share * unfitted / best.seconds()) : 1.0;
     if (may_skip && is_half_empty(named.policy, search.form)) continue;
@@ -292,10 +288,12 @@ Offer<GemmProblem> best_path(GemmProblem const& problem, Device const& device, P
   }
   if (!best) {
     best.emplace();
+    CanonicalGemm const form = canonical(problem);
+    std::string why =
+        device.backend == Backend::emulator ? emulator::pointers_violation(form) : std::string{};
+    if (why.empty()) why = wgmma_violation(form, device.gpu);
     best->refusal = problem.by_pointers
-                        ? "by pointers: " + (device.backend == Backend::emulator
-                                                 ? emulator::pointers_violation(canonical(problem))
-                                                 : wgmma_violation(canonical(problem), device.gpu))
+                        ? "by pointers: " + why
                         : "--policy " + asked.policy.text + ": no operand of this problem can use this path";
   }
   if (predicted.size() < 2) return *best;

@@ -14,8 +14,9 @@ struct NamedPolicy {
   GemmPolicy policy;
   // A tile made for one problem: it covers D in one or two rounds, so that k is not split.
   bool is_fitted = false;
-  // The share of the best prediction for other tiles that a fitted one's must fall below: less than 1 unless
-  // it is large, so that products of other extents can use the same kernels.
+  // The share of the best prediction for other tiles, which precede it, that this one's must fall below: less
+  // than 1 for fitted tiles unless they are large, so that products of other extents can use the same
+  // kernels.
   double share = 1;
 };
 

@@ -81,6 +81,10 @@ std::string wgmma_violation(CanonicalGemm const& form, Gpu const& gpu) {
   if (!wgmma_takes(form.a.type, form.b.type, form.sum))
     return fmt::format("multiply wgmma does not support {} and {} with sums in {}", name_of(form.a.type),
                        name_of(form.b.type), name_of(form.sum));
+  // Coordinates of elements are signed integers of 32 bits, and tiles end beyond D.
+  constexpr Index most = max_int - 256;
+  if (Index const extent = std::max({form.m, form.n, form.k}); extent > most)
+    return fmt::format("an extent of {}; multiply wgmma supports at most {}", extent, most);
   std::string const sentence = tma_violation(form);
   if (!sentence.empty() || size_of(form.a.type) == 2) return sentence;
   for (MatrixForm const* operand : {&form.a, &form.b})

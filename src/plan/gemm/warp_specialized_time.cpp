@@ -77,7 +77,7 @@ struct Fit {
   double store_seconds = 0.53e-6, store_rate = 68e9, store_rate_along_m = 32e9;  // (16 bits)
   double staged_seconds = 0.35e-6;  // a tile through shared memory (H200)
   double waits_for_buffer = 1.4;    // (H100)
-  // Ping-pong with fewer stages than steps: 4 stages took 12 % longer than 6 (4096x32768x512 on an H200).
+  // Ping-pong with no more stages than steps: 4 stages took 12 % longer than 6 (4096x32768x512 on an H200).
   double few_stages = 1.1;
   double missing_rate = 23.4e9, not_hidden = 0.25;  // elements that do not exist (H100)
 

@@ -205,8 +205,8 @@ struct GroupedFilter {
         COSMATI_UNROLL
         for (int pair = 0; pair < Traits::tap_pairs; ++pair) {
           if (pair >= shape.tap_pairs()) continue;
-          unsigned
-              a[4];  // (outputs 0 to 3, first tap), (0 to 3, second tap), (4 to 7, first), (4 to 7, second)
+          // Of outputs 0 to 3 for the first and the second tap, then of outputs 4 to 7.
+          unsigned a[4];
           COSMATI_UNROLL
           for (int i = 0; i < 4; ++i) {
             int const tap = pair * 2 + i % 2, start = starts[i / 2];

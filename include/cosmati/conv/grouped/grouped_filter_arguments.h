@@ -30,7 +30,7 @@ struct GroupedFilterShape {
   COSMATI_CONSTEXPR int halo() const { return images * halo_rows() * halo_columns(); }
   // Bytes between pixels in shared memory. In 16 bits an odd number of 16-byte units, so that the rows of
   // eight adjacent pixels that ldmatrix reads are in different banks. In tf32, lanes read 32 bytes of each of
-  // four pixels that are `step` apart.
+  // four pixels that are `step` apart, from different banks unless the step is a multiple of 4.
   COSMATI_CONSTEXPR int pitch(int channels, int step) const {
     if (bytes == 2) return (channels * 2 + 15) / 32 * 32 + 16;
     int const unit = step % 2 == 0 ? 16 : 32;

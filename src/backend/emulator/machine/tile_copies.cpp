@@ -80,7 +80,7 @@ bool accesses_no_memory(Tiling const& tiling, int rank, int const* coordinate) {
   constexpr std::uintptr_t first_memory = 4096;
   bool outside = false;
   for (int i = 0; i < rank; ++i)
-    outside |= coordinate[i] >= tiling.extent[i] || coordinate[i] + tiling.box[i] <= 0;
+    outside |= coordinate[i] >= tiling.extent[i] || std::int64_t{coordinate[i]} + tiling.box[i] <= 0;
   return outside && reinterpret_cast<std::uintptr_t>(tiling.address) < first_memory;
 }
 

@@ -71,7 +71,7 @@ struct ProductLaunch {
   void fill(AddressedTensors& to, Operand const& operand, program::Run const& run) const {
     if (form.k > 0) to.map = run.encode(address_space(tensor_of(operand, nullptr, 1)));
     to.pointers = static_cast<void* const*>(operand.at.of(run));
-    to.outer = to_int(operand.outer);
+    to.extent = to_int(operand.outer);
   }
 
   void fill_result(MatrixArguments& to, program::Run const& run) const {

@@ -19,10 +19,10 @@
 namespace cosmati::plan {
 namespace {
 
-// Empty, or the reason why blocks of a cluster cannot load their shares of a step by pointers. A share beyond
-// k would be a box of zeros, which a map of addresses cannot load (AddressedTensors).
+// Empty, or the reason why blocks of a cluster cannot load their shares of a step by pointers: a box that
+// begins beyond k, which a map of addresses does not support (AddressedTensors).
 std::string shares_violation(GemmRecipe const& recipe, CanonicalGemm const& form) {
-  if (!form.by_pointers) return {};
+  if (!form.by_pointers || form.k % recipe.policy.block_k == 0) return {};
   struct Operand {
     char const* name;
     Along along;
@@ -32,9 +32,10 @@ std::string shares_violation(GemmRecipe const& recipe, CanonicalGemm const& form
   for (Operand const& one : {Operand{form.swapped ? "b" : "a", recipe.a.along, p.block_m, p.cluster_n},
                              Operand{form.swapped ? "a" : "b", recipe.b.along, p.block_n, p.cluster_m}}) {
     TensorBox const box = tensor_box(one.along, size_of(form.a.type), p.block_k, one.outer, one.blocks);
-    if (one.along == Along::mn && !box.by_boxes)
-      return fmt::format("by pointers: {} blocks of a cluster cannot divide a step of {} along k", one.blocks,
-                         one.name);
+    if (one.along == Along::mn ? !box.by_boxes : box.boxes > 1)
+      return fmt::format(
+          "by pointers: {} blocks share a step of {}, and a part of the last may begin beyond k = {}",
+          one.blocks, one.name, form.k);
   }
   return {};
 }

@@ -165,4 +165,12 @@ void append_tiles(std::vector<NamedPolicy>& list, CanonicalGemm const& form, Gpu
   std::move(fitted.begin(), fitted.end(), std::back_inserter(list));
 }
 
+void append_tile_of_groups(std::vector<NamedPolicy>& list, CanonicalGemm const& form, Gpu const& gpu,
+                           EpilogueSchedule schedule) {
+  NamedPolicy tile = tile_of(64, 256, 1, 1, size_of(form.a.type), size_of(form.d.type));
+  reduce_stages(tile.policy, form, gpu, schedule);
+  tile.share = 0.95;
+  list.push_back(std::move(tile));
+}
+
 }  // namespace cosmati::plan

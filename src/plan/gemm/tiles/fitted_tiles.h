@@ -22,4 +22,9 @@ std::vector<NamedPolicy> fitted_policies(CanonicalGemm const& form, Gpu const& g
 void append_tiles(std::vector<NamedPolicy>& list, CanonicalGemm const& form, Gpu const& gpu,
                   EpilogueSchedule schedule, std::vector<std::string> const& names);
 
+// Appends 64x256, for groups whose members have few rows, which leave half of the rows of 128x256 empty. In
+// groups that also have other members it was predicted 5 % too fast (docs/decisions/0045).
+void append_tile_of_groups(std::vector<NamedPolicy>& list, CanonicalGemm const& form, Gpu const& gpu,
+                           EpilogueSchedule schedule);
+
 }  // namespace cosmati::plan
