@@ -19,7 +19,7 @@ import tempfile
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 TABLE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "table.txt")
 LINES = re.compile(r" --lines \S+")
-TIMING = re.compile(r" --(peer|slices|slice-seconds|verify-below) \S+")
+TIMING = re.compile(r" --(?:same-layout|(?:peer|slices|slice-seconds|verify-below) \S+)")
 PREFIX, SUFFIX = "cosmati bench ", " --backend cuda"
 Row = collections.namedtuple("Row", "words name promise thinned")
 
