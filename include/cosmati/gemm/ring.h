@@ -1,4 +1,4 @@
-// The ring of stages between producers and consumers.
+// The ring of stages between producers and consumers, and tiles that stay in it.
 #pragma once
 #include "cosmati/arch/config.h"
 
@@ -17,6 +17,27 @@ struct RingPlace {
     parity ^= next / stages % 2;
     stage = next % stages;
   }
+};
+
+// Tells a producer whether all stages hold a tile of B already. If k is a single step, they do after one
+// round of tiles with the same B.
+template <int stages>
+class KeptTile {
+ public:
+  // Called once per tile: true if the stage that is filled next has its B; otherwise it is loaded.
+  COSMATI_DEVICE bool holds(void const* maps, int n, Index batch, bool is_single_step) {
+    bool const same = is_single_step && maps == maps_ && n == n_ && batch == batch_;
+    maps_ = is_single_step ? maps : nullptr;
+    n_ = n, batch_ = batch;
+    if (same && filled_ == stages) return true;
+    filled_ = same ? filled_ + 1 : 1;
+    return false;
+  }
+
+ private:
+  void const* maps_ = nullptr;
+  Index batch_ = 0;
+  int n_ = 0, filled_ = 0;
 };
 
 }  // namespace cosmati

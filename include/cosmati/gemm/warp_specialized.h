@@ -64,27 +64,6 @@ struct WarpSpecializedTraits : CheckedWarpgroups<gemm_policy, SourceA_, SourceB_
   static_assert(sizeof(SharedMemory) > 0);
 };
 
-// Tells a producer whether all stages hold a tile of B already. If k is a single step, they do after one
-// round of tiles with the same B.
-template <int stages>
-class KeptTile {
- public:
-  // Called once per tile: true if the stage that is filled next has its B; otherwise it is loaded.
-  COSMATI_DEVICE bool holds(void const* maps, int n, Index batch, bool is_single_step) {
-    bool const same = is_single_step && maps == maps_ && n == n_ && batch == batch_;
-    maps_ = is_single_step ? maps : nullptr;
-    n_ = n, batch_ = batch;
-    if (same && filled_ == stages) return true;
-    filled_ = same ? filled_ + 1 : 1;
-    return false;
-  }
-
- private:
-  void const* maps_ = nullptr;
-  Index batch_ = 0;
-  int n_ = 0, filled_ = 0;
-};
-
 // The warpgroups that share a tile; `id` is their named barrier.
 template <class Traits>
 struct ConsumerTeam {
