@@ -74,8 +74,9 @@ def is_same(old, new, before, after, row, device):
     alike = [[(line["problem"], line["kernel"], line["policy"]) for line in lines] for lines in (before, after)]
     if not before or alike[0] != alike[1]:
         return False
-    both = [codes(program, row, device) for program in (old, new)]
-    return all(both) and len(both[0]) == len(both[1]) and all(map(is_same_code, *both))
+    measured = codes(old, row, device)
+    compiled = codes(new, row, device) if measured else None
+    return bool(compiled) and len(compiled) == len(measured) and all(map(is_same_code, measured, compiled))
 
 
 def main():

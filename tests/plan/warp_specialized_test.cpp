@@ -279,7 +279,8 @@ TEST(WarpSpecialized, ColumnsOfATileAreChosenForTheProduct) {
   EXPECT_EQ(name_of_tile(16, 9216, 3072), "64x72");
   EXPECT_EQ(name_of_tile(48, 6144, 4096), "64x48");
   EXPECT_EQ(name_of_tile(128, 6144, 4096), "64x96_2x1");
-  // Of the exchanged product: 5 % faster than other tiles, 3 % faster than the fitted one of the first path.
+  // A tile of the exchanged product: 5 % faster than other tiles, 3 % faster than the fitted one of the first
+  // path.
   EXPECT_EQ(name_of_tile(1024, 1280, 5120), "128x80_1x2");
   // With B along n, columns come in full rows of 128 bytes; in shorter ones, if A or B has few.
   auto const columns_of = [](Index m, Index n) {

@@ -76,12 +76,15 @@ std::string select_policies(PolicySearch const& search, std::vector<NamedPolicy>
                                  std::min(access_of(search.form.a).width, access_of(search.form.b).width),
                                  search.form.k)
                  : product_policies(search.main_loop, search.multiply, search.form.sum, element_bytes);
-  EpilogueSchedule const schedule =
-      request.epilogue.value_or(epilogue_schedule(search.problem.epilogue.expression));
-  if (search.fits_tiles() || (search.takes_tiles() && !request.names.empty()))
-    append_tiles(policies, search.form, search.device.gpu, schedule, request.names);
-  else if (search.takes_tiles() && search.group != nullptr)
-    append_tile_of_groups(policies, search.form, search.device.gpu, schedule);
+  bool const of_group = search.group != nullptr && request.names.empty();
+  if (search.fits_tiles() || (search.takes_tiles() && (of_group || !request.names.empty()))) {
+    EpilogueSchedule const schedule =
+        request.epilogue.value_or(epilogue_schedule(search.problem.epilogue.expression));
+    if (of_group)
+      append_tile_of_groups(policies, search.form, search.device.gpu, schedule);
+    else
+      append_tiles(policies, search.form, search.device.gpu, schedule, request.names);
+  }
   if (policies.empty())
     return fmt::format("multiply {}: a lane would load too many single elements", name_of(search.multiply));
   if (std::string foreign = search.emulated() ? "" : foreign_policy(request, policies); !foreign.empty())
@@ -288,13 +291,14 @@ Offer<GemmProblem> best_path(GemmProblem const& problem, Device const& device, P
   }
   if (!best) {
     best.emplace();
-    CanonicalGemm const form = canonical(problem);
-    std::string why =
-        device.backend == Backend::emulator ? emulator::pointers_violation(form) : std::string{};
-    if (why.empty()) why = wgmma_violation(form, device.gpu);
-    best->refusal = problem.by_pointers
-                        ? "by pointers: " + why
-                        : "--policy " + asked.policy.text + ": no operand of this problem can use this path";
+    best->refusal = "--policy " + asked.policy.text + ": no operand of this problem can use this path";
+    if (problem.by_pointers) {
+      CanonicalGemm const form = canonical(problem);
+      bool const emulated = device.backend == Backend::emulator;
+      std::string why = emulated ? emulator::pointers_violation(form) : std::string{};
+      if (why.empty()) why = wgmma_violation(form, device.gpu);
+      best->refusal = "by pointers: " + why;
+    }
   }
   if (predicted.size() < 2) return *best;
   for (auto const& [path, seconds] : predicted)

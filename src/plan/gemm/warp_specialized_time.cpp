@@ -337,10 +337,10 @@ class Prediction {
     if (depth_bytes() == step_bytes || volume_.steps > 1) return 0;
     return fit_.not_hidden * rounds_ * (block_ - stored()) / fit_.missing_rate;
   }
-  // The elements of a tile that lie within D.
-  double stored() const {
-    return static_cast<double>(std::min<Index>(p_.block_m, form_.m) * std::min<Index>(p_.block_n, form_.n));
-  }
+  // The rows, columns and elements of a tile that lie within D.
+  double rows_of_d() const { return static_cast<double>(std::min<Index>(p_.block_m, form_.m)); }
+  double columns_of_d() const { return static_cast<double>(std::min<Index>(p_.block_n, form_.n)); }
+  double stored() const { return rows_of_d() * columns_of_d(); }
 
   double load_seconds() const {
     // The achieved memory bandwidth depends on the bytes in flight per multiprocessor.
@@ -379,10 +379,7 @@ class Prediction {
   // In a batch, whose operands are small, blocks load from L2 while others store.
   double write_seconds() const {
     constexpr double usual = (128 + 256) / (128.0 * 256);  // rows loaded per element stored
-    auto const loaded = [](Index extent, int block, int sharing) {
-      return static_cast<double>(std::min<Index>(extent, block)) / sharing;
-    };
-    double const rows = loaded(form_.m, p_.block_m, p_.cluster_n) + loaded(form_.n, p_.block_n, p_.cluster_m);
+    double const rows = rows_of_d() / p_.cluster_n + columns_of_d() / p_.cluster_m;
     double const slower = form_.batch > 1 ? fit_.write_slowed_by_loads * (rows / stored() / usual - 1) : 0;
     return (1 + slower) * volume_.result_bytes / (fit_.share_of_stores * gpu_.memory_bytes_per_second);
   }
@@ -390,11 +387,8 @@ class Prediction {
   // four runs per thread with shifted copies.
   double bytes_in_flight() const {
     if (is_shifted(recipe_.a, size_) || is_shifted(recipe_.b, size_)) return 128.0 * 4 * 16;
-    auto const m = static_cast<double>(form_.m), n = static_cast<double>(form_.n);
-    double const rows =
-        std::min(m, static_cast<double>(p_.block_m)) + std::min(n, static_cast<double>(p_.block_n));
     bool const by_threads = recipe_.a.by_threads || recipe_.b.by_threads;
-    return (by_threads ? p_.stages / 2 : p_.stages) * depth_bytes() * rows;
+    return (by_threads ? p_.stages / 2 : p_.stages) * depth_bytes() * (rows_of_d() + columns_of_d());
   }
 
   // Blocks of a cluster add the parts of their tile.

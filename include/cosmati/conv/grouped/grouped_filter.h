@@ -205,7 +205,7 @@ struct GroupedFilter {
         COSMATI_UNROLL
         for (int pair = 0; pair < Traits::tap_pairs; ++pair) {
           if (pair >= shape.tap_pairs()) continue;
-          // Of outputs 0 to 3 for the first and the second tap, then of outputs 4 to 7.
+          // Elements of outputs 0 to 3 for the first and the second tap, then of outputs 4 to 7.
           unsigned a[4];
           COSMATI_UNROLL
           for (int i = 0; i < 4; ++i) {
