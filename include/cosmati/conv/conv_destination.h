@@ -112,4 +112,18 @@ struct ConvDestination {
   static constexpr Along along = along_;
 };
 
+// Applies the epilogue to the sum of one weight of a filter gradient, and stores the result. `number`: of the
+// weight among those of its filter; `swapped`: m is the number, n the filter.
+template <class Traits, class Params, class Sum>
+COSMATI_DEVICE void store_weight(Params const& params, bool swapped, Index group, int filter, int number,
+                                 Sum sum) {
+  using Real = typename Traits::Epilogue::Real;
+  int const m = swapped ? number : filter, n = swapped ? filter : number;
+  Real value[1] = {arch::number_cast<Real>(sum)};
+  typename Traits::Epilogue::Tile const epilogue(params.epilogue, group, m, n);
+  Traits::Epilogue::apply(epilogue, 0, 0, 1, value);
+  typename Traits::Destination::Tile const d(params.d, group, m, n);
+  d.store(0, 0, 1, value);
+}
+
 }  // namespace cosmati

@@ -108,7 +108,6 @@ template <class Traits>
 COSMATI_KERNEL(Traits::threads, 4)
 depthwise_filter_sum_kernel(COSMATI_PARAMETER typename Traits::Params params) {
   using Sum = typename Traits::Sum;
-  using Real = typename Traits::Epilogue::Real;
   DepthwiseFilterSchedule const& schedule = params.schedule;
   int const columns = params.window.columns.taps, taps = params.window.rows.taps * columns;
   Index const all = Index{schedule.channels} * taps;
@@ -120,12 +119,7 @@ depthwise_filter_sum_kernel(COSMATI_PARAMETER typename Traits::Params params) {
   int const channel = static_cast<int>(index / taps), tap = static_cast<int>(index - Index{channel} * taps);
   int const row = tap / columns;
   int const number = row * params.tap_row_number + (tap - row * columns) * params.tap_column_number;
-  int const m = Traits::swapped ? number : channel, n = Traits::swapped ? channel : number;
-  Real value[1] = {arch::number_cast<Real>(sum)};
-  typename Traits::Epilogue::Tile const epilogue(params.epilogue, 0, m, n);
-  Traits::Epilogue::apply(epilogue, 0, 0, 1, value);
-  typename Traits::Destination::Tile const d(params.d, 0, m, n);
-  d.store(0, 0, 1, value);
+  store_weight<Traits>(params, Traits::swapped, 0, channel, number, sum);
 }
 
 }  // namespace cosmati

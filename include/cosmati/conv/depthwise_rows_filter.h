@@ -237,7 +237,6 @@ template <class Traits>
 COSMATI_KERNEL(Traits::threads, 4)
 depthwise_rows_filter_sum_kernel(COSMATI_PARAMETER typename Traits::Params params) {
   using Sum = typename Traits::Sum;
-  using Real = typename Traits::Epilogue::Real;
   constexpr int columns = Traits::shape.column_taps, taps = Traits::taps, results = 32;
   struct Storage {
     Sum group[Traits::threads];
@@ -259,12 +258,7 @@ depthwise_rows_filter_sum_kernel(COSMATI_PARAMETER typename Traits::Params param
   int const channel = static_cast<int>(index / taps), tap = static_cast<int>(index - Index{channel} * taps);
   int const row = tap / columns;
   int const number = row * params.tap_row_number + (tap - row * columns) * params.tap_column_number;
-  int const m = params.swapped ? number : channel, n = params.swapped ? channel : number;
-  Real value[1] = {arch::number_cast<Real>(sum)};
-  typename Traits::Epilogue::Tile const epilogue(params.epilogue, 0, m, n);
-  Traits::Epilogue::apply(epilogue, 0, 0, 1, value);
-  typename Traits::Destination::Tile const d(params.d, 0, m, n);
-  d.store(0, 0, 1, value);
+  store_weight<Traits>(params, params.swapped, 0, channel, number, sum);
 }
 
 }  // namespace cosmati

@@ -254,7 +254,6 @@ template <class Traits>
 COSMATI_KERNEL(Traits::sum_threads, 2)
 wgrad_direct_sum_kernel(COSMATI_PARAMETER typename Traits::Params params) {
   using Sum = typename Traits::Sum;
-  using Real = typename Traits::Epilogue::Real;
   constexpr int lanes = Traits::sum_lanes, parts = Traits::sum_threads / lanes;
   auto& shared = arch::shared_storage<typename Traits::SumStorage>();
   WgradTileSchedule const& schedule = params.schedule;
@@ -292,12 +291,7 @@ wgrad_direct_sum_kernel(COSMATI_PARAMETER typename Traits::Params params) {
   int const row = schedule.taps_across.quotient(tap);
   int const number = c * params.channel_number + row * params.tap_row_number +
                      (tap - row * schedule.taps_across.divisor) * params.tap_column_number;
-  int const m = Traits::swapped ? number : filter, n = Traits::swapped ? filter : number;
-  Real value[1] = {arch::number_cast<Real>(sum)};
-  typename Traits::Epilogue::Tile const epilogue(params.epilogue, group, m, n);
-  Traits::Epilogue::apply(epilogue, 0, 0, 1, value);
-  typename Traits::Destination::Tile const d(params.d, group, m, n);
-  d.store(0, 0, 1, value);
+  store_weight<Traits>(params, Traits::swapped, group, filter, number, sum);
 }
 
 }  // namespace cosmati

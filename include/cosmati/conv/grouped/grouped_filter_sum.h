@@ -8,7 +8,6 @@ namespace cosmati {
 template <class Traits>
 COSMATI_KERNEL(Traits::threads, 4)
 grouped_filter_sum_kernel(COSMATI_PARAMETER typename Traits::Params params) {
-  using Real = typename Traits::Epilogue::Real;
   constexpr int slices = Traits::slices, results = Traits::threads / slices, together = 4;
   struct Storage {
     float sum[slices][results];
@@ -42,12 +41,7 @@ grouped_filter_sum_kernel(COSMATI_PARAMETER typename Traits::Params params) {
   int const group = all / shape.outputs, filter = all - group * shape.outputs;
   int const number =
       channel * params.channel_number + row * params.tap_row_number + column * params.tap_column_number;
-  int const m = params.swapped ? number : filter, n = params.swapped ? filter : number;
-  Real value[1] = {arch::number_cast<Real>(sum)};
-  typename Traits::Epilogue::Tile const epilogue(params.epilogue, group, m, n);
-  Traits::Epilogue::apply(epilogue, 0, 0, 1, value);
-  typename Traits::Destination::Tile const d(params.d, group, m, n);
-  d.store(0, 0, 1, value);
+  store_weight<Traits>(params, params.swapped, group, filter, number, sum);
 }
 
 }  // namespace cosmati

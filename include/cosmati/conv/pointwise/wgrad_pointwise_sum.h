@@ -9,7 +9,6 @@ namespace cosmati {
 template <class Traits>
 COSMATI_KERNEL(Traits::sum_threads, 4)
 wgrad_pointwise_sum_kernel(COSMATI_PARAMETER typename Traits::Params params) {
-  using Real = typename Traits::Epilogue::Real;
   WgradPointwiseArguments const& all = params.all;
   WgradPointwiseShape const shape = Traits::shape(all);
   auto& shared = arch::shared_storage<typename Traits::SumStorage>();
@@ -30,12 +29,7 @@ wgrad_pointwise_sum_kernel(COSMATI_PARAMETER typename Traits::Params params) {
   if (!shared.is_first() || !exists) return;
   int const filter = all.rows_are_filters ? row : column, channel = all.rows_are_filters ? column : row;
   int const number = channel * all.channel_number;
-  int const m = Traits::swapped ? number : filter, n = Traits::swapped ? filter : number;
-  Real value[1] = {arch::number_cast<Real>(sum)};
-  typename Traits::Epilogue::Tile const epilogue(params.epilogue, 0, m, n);
-  Traits::Epilogue::apply(epilogue, 0, 0, 1, value);
-  typename Traits::Destination::Tile const d(params.d, 0, m, n);
-  d.store(0, 0, 1, value);
+  store_weight<Traits>(params, Traits::swapped, 0, filter, number, sum);
 }
 
 }  // namespace cosmati

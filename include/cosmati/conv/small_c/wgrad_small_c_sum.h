@@ -10,7 +10,6 @@ namespace cosmati {
 template <class Traits>
 COSMATI_KERNEL(Traits::sum_threads, 2)
 wgrad_small_c_sum_kernel(COSMATI_PARAMETER typename Traits::Params params) {
-  using Real = typename Traits::Epilogue::Real;
   constexpr int columns = Traits::columns;
   WgradSmallCArguments const& all = params.all;
   WgradSmallCShape const of = Traits::shape(all);
@@ -40,12 +39,7 @@ wgrad_small_c_sum_kernel(COSMATI_PARAMETER typename Traits::Params params) {
       channel >= of.tile.channels)
     return;
   int const result = channel * all.channel_number + row * all.tap_row_number + tap * all.tap_column_number;
-  int const m = Traits::swapped ? result : filter, n = Traits::swapped ? filter : result;
-  Real value[1] = {arch::number_cast<Real>(sum)};
-  typename Traits::Epilogue::Tile const epilogue(params.epilogue, 0, m, n);
-  Traits::Epilogue::apply(epilogue, 0, 0, 1, value);
-  typename Traits::Destination::Tile const d(params.d, 0, m, n);
-  d.store(0, 0, 1, value);
+  store_weight<Traits>(params, Traits::swapped, 0, filter, result, sum);
 }
 
 }  // namespace cosmati

@@ -63,7 +63,6 @@ template <class Traits>
 COSMATI_KERNEL(winograd_threads, 4)
 winograd_taps_kernel(COSMATI_PARAMETER typename Traits::Params params) {
   using Matrices = WinogradMatrices<Traits::tile>;
-  using Real = typename Traits::Epilogue::Real;
   constexpr int size = Matrices::size, taps = Matrices::taps;
   WinogradPlace const at = winograd_place<1>(params.from);
   if (!exists(params.from, at)) return;
@@ -96,12 +95,7 @@ winograd_taps_kernel(COSMATI_PARAMETER typename Traits::Params params) {
   for (int r = 0; r < taps; ++r) COSMATI_UNROLL
   for (int s = 0; s < taps; ++s) {
     int const number = at.place * params.channel_number + r * params.row_number + s * params.column_number;
-    int const m = Traits::swapped ? number : at.line, n = Traits::swapped ? at.line : number;
-    Real value[1] = {arch::number_cast<Real>(sum[r][s][0])};
-    typename Traits::Epilogue::Tile const epilogue(params.epilogue, 0, m, n);
-    Traits::Epilogue::apply(epilogue, 0, 0, 1, value);
-    typename Traits::Destination::Tile const d(params.d, 0, m, n);
-    d.store(0, 0, 1, value);
+    store_weight<Traits>(params, Traits::swapped, 0, at.line, number, sum[r][s][0]);
   }
 }
 
