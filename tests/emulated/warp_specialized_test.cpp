@@ -80,6 +80,19 @@ TEST(WarpSpecializedKernel, AnyNumberOfColumns) {
   Halves::expect_product<of112, TensorDestination<f16>>({70, 120, 100});
 }
 
+// The last box of an N-major B ends beyond its tile, or lies outside of B.
+TEST(WarpSpecializedKernel, BoxesEndBeyondTheColumnsOfATile) {
+  constexpr WarpgroupTiles of48{.block_n = 48, .warp_n = 48}, of208{.block_n = 208, .warp_n = 208};
+  Bf16::expect_product<of48, Engine>({70, 104, 140});
+  Bf16::expect_product<of208, Engine>({64, 400, 70});
+  Bf16::expect_product<WarpgroupTiles{.block_n = 80, .warp_n = 80, .step_bytes = 64}, Engine>({70, 96, 24});
+  // Two blocks load two boxes each, or half of the rows of three; the second one's tile is beyond D.
+  Bf16::expect_product<WarpgroupTiles{.block_n = 208, .warp_n = 208, .cluster_m = 2}, Engine>({200, 216, 70});
+  Bf16::expect_product<WarpgroupTiles{.block_n = 144, .warp_n = 144, .cluster_m = 2}, Engine>({60, 304, 70});
+  using Addressed = Warpgroups<bf16, depth, bf16, outer, float, AddressedTensors>;
+  Addressed::expect_product<of48, Engine>({70, 104, 128}, {.batch = 2});
+}
+
 // A matrix with fewer rows than a tile is loaded in boxes of its rows only; the emulator reports operands
 // that nothing has written.
 TEST(WarpSpecializedKernel, FewRowsAreLoadedAlone) {
@@ -173,6 +186,9 @@ TEST(WarpSpecializedKernel, PartsOfK) {
 TEST(WarpSpecializedKernel, PartsOfKInACluster) {
   // An odd number of steps, fewer steps than blocks; split-K within clusters.
   constexpr WarpgroupTiles two{.cluster_k = 2};
+  // Slices of 8 columns, fewer than a row of a box of B.
+  Bf16::expect_product<WarpgroupTiles{.cluster_k = 4}, TensorDestination<bf16, Along::mn>>({72, 40, 330},
+                                                                                           {.d = outer});
   Bf16::expect_product<two, Engine>({70, 24, 330});
   Bf16::expect_product<WarpgroupTiles{.block_n = 64, .warp_n = 64, .cluster_k = 4, .epilogue = staged},
                        StridedDestination<bf16, 2>>({40, 60, 190});

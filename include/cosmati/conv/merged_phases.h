@@ -20,7 +20,9 @@ struct MergedPhasesTraits : WarpSpecializedTraits<gemm_policy, SourceA, SourceB,
                     !policy.ping_pong && policy.partition == Partition::tiles,
                 "merged phases: a warpgroup computes 64 cells and all columns of each phase");
   static_assert(merged_phases * policy.warp_n <= 256, "merged phases: at most 64 columns of each phase");
-  static_assert(sizeof(typename Phase::TileB) == 16 * Phase::TileB::stride_of_tiles,
+  static_assert(sizeof(typename Phase::TileB) == 16 * Phase::TileB::stride_of_tiles &&
+                    sizeof(typename Phase::TileB) ==
+                        policy.block_k * policy.block_n * sizeof(typename Phase::ElementB),
                 "merged phases: the filters of a phase end where those of the next one begin");
   static_assert(!Phase::promotes, "merged phases: tensor cores must sum in full precision");
   // The sums of two phases: the first registers of a pair may be those of a smaller wgmma, without a copy.

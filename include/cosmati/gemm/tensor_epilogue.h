@@ -7,6 +7,17 @@
 
 namespace cosmati {
 
+// The bytes of the stages, which limit the buffers of the epilogue; the slices of a cluster along k are
+// stored one box at a time, as if the stages left no room.
+template <class Traits>
+COSMATI_CONSTEXPR int bytes_of_stages() {
+  if constexpr (Traits::policy.cluster_k > 1)
+    return 228 * 1024;
+  else
+    return Traits::policy.stages *
+           static_cast<int>(sizeof(typename Traits::TileA) + sizeof(typename Traits::TileB));
+}
+
 template <class Traits, class Epilogue, class Element, Along along, class Maps>
 struct EpilogueScheduleOf<EpilogueSchedule::direct, Traits, Epilogue,
                           TensorDestination<Element, along, Maps>> {
@@ -15,12 +26,7 @@ struct EpilogueScheduleOf<EpilogueSchedule::direct, Traits, Epilogue,
   using Tile = typename Epilogue::Tile;
   static constexpr GemmPolicy policy = Traits::policy;
   static constexpr int element_bytes = static_cast<int>(sizeof(Element));
-  // The bytes of the stages, which limit the buffers of the epilogue; slices are stored one box at a time, as
-  // if the stages left no room.
-  static constexpr int stage_bytes = policy.cluster_k > 1
-                                         ? 228 * 1024
-                                         : policy.stages* policy.block_k*(policy.block_m + policy.block_n) *
-                                               static_cast<int>(sizeof(typename Traits::ElementA));
+  static constexpr int stage_bytes = bytes_of_stages<Traits>();
   static constexpr int warps = policy.consumer_warps(), rows = tensor_store_rows;
   static constexpr TensorStore store =
       tensor_store(policy.warp_m, policy.warp_n, warps, element_bytes, stage_bytes, policy.blocks);

@@ -14,7 +14,7 @@ COSMATI_CONSTEXPR Swizzle swizzle_of(int row_bytes) {
 }
 
 // How a tile of (depth, outer) is divided into boxes. `slices` blocks of a cluster may each load one slice of
-// it.
+// it. Along mn, the last box may end beyond the tile: full rows take TMA less time than short ones.
 struct TensorBox {
   int row;          // contiguous elements of a box: at most 128 bytes
   int rows;         // rows of a box in shared memory
@@ -26,11 +26,19 @@ struct TensorBox {
 
 COSMATI_CONSTEXPR TensorBox tensor_box(Along along, int element_bytes, int depth, int outer, int slices) {
   int const line = along == Along::k ? depth : outer, rows = along == Along::k ? outer : depth;
+  int const line_bytes = line * element_bytes;
   int row_bytes = 128;
-  while (row_bytes > 16 && line * element_bytes % row_bytes != 0) row_bytes /= 2;
-  int const row = row_bytes / element_bytes, boxes = line / row;
+  bool const ends_beyond = along == Along::mn && line_bytes % 64 != 0;
+  while (row_bytes > 16 && (ends_beyond ? line_bytes <= row_bytes / 2 : line_bytes % row_bytes != 0))
+    row_bytes /= 2;
+  int const row = row_bytes / element_bytes, boxes = (line + row - 1) / row;
   bool const by_boxes = boxes % slices == 0;
   return {row, rows, boxes, by_boxes, by_boxes ? rows : rows / slices, by_boxes ? boxes / slices : boxes};
+}
+
+// The bytes of a tile in shared memory.
+COSMATI_CONSTEXPR int bytes_of_boxes(TensorBox const& box, int element_bytes) {
+  return box.boxes * box.rows * box.row * element_bytes;
 }
 
 // Returns the lines per copy of an operand with `outer` rows. A K-major box that is as tall as the tile ends

@@ -300,6 +300,30 @@ std::string columns_violation(GemmPolicy const& p, Along b, int element_bytes) {
   return {};
 }
 
+std::string boxes_violation(GemmPolicy const& p, int element_bytes) {
+  int const row = tensor_box(Along::mn, element_bytes, p.block_k, p.block_n, 1).row;
+  if (p.block_n % row == 0) return {};
+  return fmt::format("block_n = {}; {} columns of B are loaded at a time, which must divide it", p.block_n,
+                     row);
+}
+
+std::string slices_violation(GemmPolicy const& p, Along a, Along b, int element_bytes) {
+  struct Operand {
+    char const* name;
+    Along along;
+    int outer, blocks;
+  };
+  for (Operand const& one :
+       {Operand{"a", a, p.block_m, p.cluster_n}, Operand{"b", b, p.block_n, p.cluster_m}}) {
+    TensorBox const box = tensor_box(one.along, element_bytes, p.block_k, one.outer, one.blocks);
+    if (!box.by_boxes && (box.rows % one.blocks != 0 || box.slice_rows % 8 != 0))
+      return fmt::format(
+          "{} blocks of a cluster share a step of {}, {}x{} elements, which they cannot divide equally",
+          one.blocks, one.name, one.outer, p.block_k);
+  }
+  return {};
+}
+
 bool is_half_empty(GemmPolicy const& p, CanonicalGemm const& form) {
   // TMA fills rows of an N-major B slowly (8x32064x3072 on an H200).
   int const least_columns = access_of(form.b).along == Along::mn ? 16 : 32;
@@ -315,19 +339,23 @@ void shorten_steps(GemmPolicy& policy, CanonicalGemm const& form) {
     policy.block_k /= 2;
 }
 
+int bytes_of_stage(GemmPolicy const& p, CanonicalGemm const& form) {
+  auto const bytes = [&](MatrixForm const& operand, int outer) {
+    int const size = size_of(form.a.type);
+    TensorBox const box = tensor_box(access_of(operand).along, size, p.block_k, outer, 1);
+    return (bytes_of_boxes(box, size) + tile_bytes_unit - 1) / tile_bytes_unit * tile_bytes_unit;
+  };
+  return bytes(form.a, p.block_m) + bytes(form.b, p.block_n);
+}
+
 TensorStore tensor_store_of(GemmPolicy const& p, CanonicalGemm const& form) {
-  int const taken =
-      p.cluster_k > 1 ? 228 * 1024 : p.stages * p.block_k * size_of(form.a.type) * (p.block_m + p.block_n);
+  int const taken = p.cluster_k > 1 ? 228 * 1024 : p.stages * bytes_of_stage(p, form);
   return tensor_store(p.warp_m, p.warp_n / p.cluster_k, p.consumer_warps(), size_of(form.d.type), taken,
                       p.blocks);
 }
 
 int warp_specialized_shared_bytes(GemmPolicy const& p, CanonicalGemm const& form) {
-  // Each tile is aligned to 1024 bytes.
-  auto const tile_bytes = [&](int rows) {
-    return (p.block_k * size_of(form.a.type) * rows + 1023) / 1024 * 1024;
-  };
-  int const stages = p.stages * (tile_bytes(p.block_m) + tile_bytes(p.block_n));
+  int const stages = p.stages * bytes_of_stage(p, form);
   // The bytes of one row of sums in the staged epilogue: a part of the columns of a warp, or of its share of
   // them in a cluster along k.
   int const pass =

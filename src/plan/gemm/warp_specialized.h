@@ -56,6 +56,12 @@ std::string warpgroup_policy_violation(GemmPolicy const& policy, int element_byt
 // Empty, or the reason why a warpgroup cannot read its columns of B.
 std::string columns_violation(GemmPolicy const& policy, Along b, int element_bytes);
 
+// Empty, or the reason why the last box of an N-major B ends beyond its tile.
+std::string boxes_violation(GemmPolicy const& policy, int element_bytes);
+
+// Empty, or the reason why the blocks of a cluster cannot each load a slice of the operands that they share.
+std::string slices_violation(GemmPolicy const& policy, Along a, Along b, int element_bytes);
+
 // Whether at least half of each tile lies beyond the edge of D, so that a smaller tile does the same. False
 // for sums of one step, which are bound by stores.
 bool is_half_empty(GemmPolicy const& policy, CanonicalGemm const& form);
@@ -63,6 +69,10 @@ bool is_half_empty(GemmPolicy const& policy, CanonicalGemm const& form);
 // Makes the steps shallower if k is shorter, because TMA is slow to fill missing elements with zeros.
 void shorten_steps(GemmPolicy& policy, CanonicalGemm const& form);
 
+// The bytes of the operands' tiles of a step, each of which is aligned.
+int bytes_of_stage(GemmPolicy const& policy, CanonicalGemm const& form);
+
+// How the warps of a block store their tile by TMA.
 TensorStore tensor_store_of(GemmPolicy const& policy, CanonicalGemm const& form);
 
 // Returns the bytes of the kernel's SharedStorage.

@@ -24,23 +24,6 @@ std::string specialized_f64_violation(CanonicalGemm const& form, Gpu const& gpu)
   return tma_violation(form);
 }
 
-std::string specialized_f64_tile_violation(GemmPolicy const& p, Along a, Along b) {
-  struct Operand {
-    char const* name;
-    Along along;
-    int outer, blocks;
-  };
-  for (Operand const& one :
-       {Operand{"a", a, p.block_m, p.cluster_n}, Operand{"b", b, p.block_n, p.cluster_m}}) {
-    TensorBox const box = tensor_box(one.along, 8, p.block_k, one.outer, one.blocks);
-    if (!box.by_boxes && box.slice_rows % 8 != 0)
-      return fmt::format(
-          "{} blocks of a cluster share a step of {}, {}x{} elements, which they cannot divide equally",
-          one.blocks, one.name, one.outer, p.block_k);
-  }
-  return {};
-}
-
 std::vector<NamedPolicy> specialized_f64_policies() {
   // Measured on an H200 (docs/decisions/0004): with steps of 32, tensor cores wait less often for the next
   // step than with twice as many stages of 16.

@@ -12,9 +12,6 @@ namespace cosmati::plan {
 // Empty, or why warp_specialized does not support this product in f64.
 std::string specialized_f64_violation(CanonicalGemm const& form, Gpu const& gpu);
 
-// Empty, or why the blocks of a cluster cannot share the tiles of operands with these majors.
-std::string specialized_f64_tile_violation(GemmPolicy const& policy, Along a, Along b);
-
 std::vector<NamedPolicy> specialized_f64_policies();
 
 // Empty, or the reason why this policy is invalid.

@@ -23,9 +23,10 @@ struct Fit {
   // More for clusters that share operands, and the share of loading a shared operand that they save. (16
   // bits)
   double cluster_seconds = 0.3e-6, saved_by_sharing = 0.05;
-  // Clusters of four were faster than predicted without this factor: of 79 products whose plan it changes, 53
-  // became faster, by 5.5 % on average (H200; docs/decisions/0045).
-  double of_cluster_of_four = 0.95;
+  // Clusters of four were faster than predicted without these factors: of 79 products whose plan 0.95
+  // changed, 53 became faster, by 5.5 % on average, and 21 in clusters of 4x1 and 1x4 by another 5 % with
+  // 0.92 (H200; docs/decisions/0045).
+  double of_square_of_four = 0.95, of_row_of_four = 0.92;
   // In batches: how much longer writing takes with twice as many loads for each element (H200: 2048x2048x128,
   // 64 matrices, by 15 policies; 128x256 in pairs took 2 to 6 % less than alone in ten batches with short k).
   double write_slowed_by_loads = 0.2;
@@ -101,7 +102,7 @@ constexpr Fit fit_of_16_bits;
 constexpr Fit fit_of_others = [] {
   Fit fit;
   fit.cluster_seconds = fit.saved_by_sharing = fit.power_of_sharing = fit.write_slowed_by_loads = 0;
-  fit.of_cluster_of_four = 1;
+  fit.of_square_of_four = fit.of_row_of_four = 1;
   fit.share_of_peak = 0.97, fit.alone = 0.68, fit.clocks_of_pack = 0;
   fit.intake = 55.4, fit.intake_of_cluster = 61;
   fit.within_sectors = fit.within_sectors_of_cluster = 0.64;
@@ -169,7 +170,8 @@ int lines_of_b(GemmRecipe const& recipe, CanonicalGemm const& form, Volume const
 }
 
 double share_of_cluster(Fit const& fit, GemmPolicy const& p) {
-  return p.cluster_m * p.cluster_n == 4 ? fit.of_cluster_of_four : 1;
+  if (p.cluster_m * p.cluster_n != 4) return 1;
+  return p.cluster_m == p.cluster_n ? fit.of_square_of_four : fit.of_row_of_four;
 }
 
 double launch_seconds(Fit const& fit, GemmPolicy const& p, Volume const& volume, int splits, Gpu const& gpu) {
@@ -260,7 +262,8 @@ class Prediction {
     auto const clocks = [&](Along along, int block) {
       TensorBox const box = tensor_box(along, size_, p_.block_k, block, 1);
       double const rows_of_line = static_cast<double>(box.rows) * box.boxes / block;
-      return std::max(bytes / intake(), along == Along::k ? row : rows_of_line * fit_.clocks_of_box_row);
+      if (along == Along::k) return std::max(bytes / intake(), row);
+      return rows_of_line * std::max(box.row * size_ / intake(), fit_.clocks_of_box_row);
     };
     return share_left(fit_.saved_by_sharing, p_.cluster_n) * lines_of_a_ *
                clocks(recipe_.a.along, p_.block_m) +

@@ -132,6 +132,8 @@ class Search {
     std::string sentence = policy_violation(p, form.a.type, form.b.type, form.sum);
     if (sentence.empty()) sentence = policy_violation_of_phases(p, size_of(form.a.type));
     if (sentence.empty()) sentence = columns_violation(p, recipe.b.along, size_of(form.b.type));
+    // The filters of a phase end where those of the next one begin.
+    if (sentence.empty() && recipe.b.along == Along::mn) sentence = boxes_violation(p, size_of(form.b.type));
     int const shared = merged_shared_bytes(p, form);
     if (sentence.empty() && shared > device_.gpu.shared_bytes_per_block)
       sentence = fmt::format("needs {} bytes of shared memory per block; {} has {}", shared, device_.gpu.name,

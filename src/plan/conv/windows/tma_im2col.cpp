@@ -337,8 +337,8 @@ std::string set_operands(WindowProduct& made, Problem const& p, PackRecipe const
     sentence = tensor_violation("w", by_outputs ? "output channels" : "input channels", p.w,
                                 made.filter.extent, made.filter.stride);
     a.row_stride = made.image.stride[1];
-    b.row_stride = made.filter.stride[3];
-    a.column_stride = b.column_stride = 1;
+    a.column_stride = b.row_stride = b.column_stride = 1;
+    (along_of_filter(p) == Along::k ? b.row_stride : b.column_stride) = made.filter.stride[3];
   } else {
     sentence = set_gradient(made, p, packing);
     MatrixForm& windows = form.image_is_a ? a : b;

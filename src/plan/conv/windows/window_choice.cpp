@@ -17,6 +17,7 @@
 #include "src/plan/gemm/model.h"
 #include "src/plan/gemm/partition.h"
 #include "src/plan/gemm/policies.h"
+#include "src/plan/gemm/tiles/fitted_tiles.h"
 #include "src/plan/gemm/warp_specialized.h"
 #include "src/plan/integers.h"
 
@@ -34,6 +35,10 @@ double share_outside(GemmPolicy const& p, CanonicalGemm const& form) {
 // Bytes per second for results that are stored along m, in addition to the product's model. Measured: 0.5e12
 // to 1.4e12.
 constexpr double bytes_along_m = 0.7e12;
+
+// Clocks of a row of a filter whose columns are contiguous: 128x208 in rows of 32 bytes took 2570 clocks per
+// step on an H200, of which 600 are those of the windows.
+constexpr double clocks_of_filter_row = 2.3;
 
 // Tries every policy and partition; keeps the one predicted to be fastest.
 class WindowSearch {
@@ -63,6 +68,13 @@ class WindowSearch {
     // A 1x1 filter is a plain product, for which the policies have been measured.
     bool const one_tap = has_one_tap(problem_) && policy_.empty();
     std::vector<NamedPolicy> policies = window_policies(size, one_tap);
+    if (!policy_.names.empty() || (policy_.empty() && !windows_.filter_gradient))
+      append_tiles(policies, front(), device_.gpu, epilogue_schedule(problem_.epilogue.expression),
+                   policy_.names);
+    // Blocks do not share windows.
+    std::erase_if(policies, [&](NamedPolicy const& tile) {
+      return tile.is_fitted && (windows_.image_is_a ? tile.policy.cluster_n : tile.policy.cluster_m) > 1;
+    });
     GemmPolicy const own = emulator::emulated_policy(MainLoop::warp_specialized, Multiply::wgmma, size);
     if (emulated()) policies = {{"emulated", own}};
     if (std::string foreign = foreign_policy(policy_, policies); !emulated() && !foreign.empty()) {
@@ -112,7 +124,11 @@ class WindowSearch {
     // The staged epilogue finds index digits by division only once per run.
     if (stores_by_digits(windows_, p)) p.epilogue = EpilogueSchedule::staged;
     std::string sentence = policy_violation(p, form.a.type, form.b.type, form.sum);
-    if (sentence.empty()) sentence = columns_violation(p, recipe.b.along, size_of(form.b.type));
+    int const size = size_of(form.b.type);
+    if (sentence.empty()) sentence = columns_violation(p, recipe.b.along, size);
+    if (sentence.empty()) sentence = slices_violation(p, recipe.a.along, recipe.b.along, size);
+    // A box of windows has the channels of one tap.
+    if (sentence.empty() && !windows_.image_is_a) sentence = boxes_violation(p, size);
     int const sharing = windows_.image_is_a ? p.cluster_n : p.cluster_m;
     if (sentence.empty() && sharing > 1)
       sentence = fmt::format("cluster_{} = {}: blocks do not share windows; it must be 1",
@@ -124,10 +140,10 @@ class WindowSearch {
     if (!sentence.empty()) return refuse(sentence);
     for (KPartition const& k_partition :
          partitions_worth_trying(recipe, form, device_.gpu, {policy_.partition, !emulated() && is_one()}))
-      try_partition(recipe, k_partition);
+      try_partition(recipe, k_partition, named.is_fitted);
   }
 
-  void try_partition(GemmRecipe recipe, KPartition const& k_partition) {
+  void try_partition(GemmRecipe recipe, KPartition const& k_partition, bool is_fitted) {
     // The depth of a filter gradient is all pixels. With stream-K, blocks read different pixels at the same
     // time, so the L2 cache does not serve several tiles. Measured: 1.05 to 1.4 times split-K.
     bool const streams = k_partition.partition == Partition::stream_k;
@@ -164,8 +180,8 @@ class WindowSearch {
       flags = std::max(flags, recipe.flag_bytes);  // the launches run consecutively and share them
       partials = std::max(partials, recipe.partial_bytes);
     }
+    all.steps /= std::max(1.0, all.tiles);
     if (together) {
-      all.steps /= std::max(1.0, all.tiles);
       seconds += seconds_of_launch(recipe, front(), all);
       Phases const phases = phases_of(windows_, recipe);
       flags = phases.flag_bytes, partials = phases.partial_bytes;
@@ -180,11 +196,7 @@ class WindowSearch {
     std::size_t const workspace = packing.end;
     if (std::string no = workspace_violation(workspace, options_.max_workspace); !no.empty())
       return refuse(std::move(no));
-    // Stream-K must be predicted to be 5 % faster than whole tiles, or their parts.
-    bool const doubtful =
-        streams && !(best_.found() && best_.offer().recipe.product.policy.partition == Partition::stream_k);
-    double const share = doubtful ? 0.95 : 1.0;
-    if (!best_.takes(recipe.predicted_seconds, share)) return;
+    if (!best_.takes(recipe.predicted_seconds, share_of_best(recipe.policy, all.steps, is_fitted))) return;
     made.product = recipe;
     made.stepwise = !windows_.filter_gradient;  // one tap per step
     made.launches = together ? 1 : static_cast<int>(windows_.parts.size());
@@ -196,6 +208,18 @@ class WindowSearch {
     std::string const first = packing_text(problem_, packing_, device_.gpu);
     if (!first.empty()) text += ", " + first;
     best_.take({{}, workspace, recipe.predicted_seconds, made, std::move(text)});
+  }
+
+  // The share of the best offer's predicted time that this one must be below.
+  double share_of_best(GemmPolicy const& p, double steps, bool is_fitted) const {
+    if (!best_.found()) return 1;
+    GemmPolicy const& best = best_.offer().recipe.product.policy;
+    // Stream-K must be predicted to be 5 % faster than whole tiles, or their parts.
+    bool const streams = p.partition == Partition::stream_k && best.partition != Partition::stream_k;
+    // Ping-pong tiles store while they multiply, which counts for more in tiles of few steps (12 data
+    // gradients on an H200: docs/decisions/0045).
+    bool const waits = is_fitted && best.ping_pong && !p.ping_pong;
+    return (streams ? 0.95 : 1) * (waits ? steps < 4 ? 0.85 : 0.95 : 1);
   }
 
   double seconds_of_launch(GemmRecipe const& recipe, CanonicalGemm const& form, Volume const& volume) const {
@@ -216,8 +240,18 @@ class WindowSearch {
 
   // The time that TMA needs for the rows that it unrolls.
   double tma_seconds(GemmPolicy const& p, Volume const& volume) const {
-    double const rows = volume.tiles * volume.steps * (windows_.image_is_a ? p.block_m : p.block_n);
-    return unrolling_seconds(rows, clocks_of_image_row(), device_.gpu);
+    double const steps = volume.tiles * volume.steps;
+    double const rows = steps * (windows_.image_is_a ? p.block_m : p.block_n);
+    return unrolling_seconds(rows, clocks_of_image_row(), device_.gpu) +
+           unrolling_seconds(steps * more_rows_of_filter(p), clocks_of_filter_row, device_.gpu);
+  }
+
+  // The rows of the filter's boxes beyond one per column of the tile: those of 32 columns are half as long,
+  // and the last box may end beyond the tile.
+  double more_rows_of_filter(GemmPolicy const& p) const {
+    if (windows_.filter_gradient || windows_.along_of_b == Along::k) return 0;
+    TensorBox const box = tensor_box(Along::mn, size_of(front().b.type), p.block_k, p.block_n, 1);
+    return std::max(0, box.rows * box.boxes - p.block_n) / static_cast<double>(p.cluster_m);
   }
 
   // Measured on an H200, in clocks of a multiprocessor per row of 128 bytes: 4.7; 5.8 if windows overlap in

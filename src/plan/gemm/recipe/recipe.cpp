@@ -75,11 +75,11 @@ std::string form_violation(GemmRecipe const& recipe, CanonicalGemm const& form, 
         "blocks of a cluster of {}x{} share tiles loaded by TMA, but threads load an operand; it "
         "must be 1x1",
         recipe.policy.cluster_m, recipe.policy.cluster_n);
-  if (recipe.policy.multiply == Multiply::wgmma) {
+  if (recipe.policy.main_loop == MainLoop::warp_specialized)
+    sentence = slices_violation(recipe.policy, recipe.a.along, recipe.b.along, size_of(form.a.type));
+  if (sentence.empty() && recipe.policy.multiply == Multiply::wgmma) {
     sentence = columns_violation(recipe.policy, recipe.b.along, size_of(form.b.type));
     if (sentence.empty()) sentence = shares_violation(recipe, form);
-  } else if (recipe.policy.main_loop == MainLoop::warp_specialized) {
-    sentence = specialized_f64_tile_violation(recipe.policy, recipe.a.along, recipe.b.along);
   }
   if (!sentence.empty()) return sentence;
   Index const tiles = tiles_of(recipe.policy, form);

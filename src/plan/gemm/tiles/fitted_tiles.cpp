@@ -43,11 +43,9 @@ Index fitted_columns(CanonicalGemm const& form, Index tiles_m, Index tiles_n, in
   bool const along_n = access_of(form.b).along == Along::mn;
   Index const least = ceiling_divide(form.n, tiles_n);
   bool const in_sixteens = (tiles_m > 1 && least > 64) || result >= 4;
-  // Short rows of an N-major B are loaded slowly: full ones, unless B is much smaller than A, or A is so
-  // small that memory limits the product.
-  constexpr Index much = 16, few_rows = 64;
-  int const row_bytes = form.m >= much * form.n ? 32 : form.m <= few_rows ? 64 : step_bytes;
-  int const least_unit = along_n ? row_bytes / size_of(form.b.type) : in_sixteens ? 16 : 8;
+  // Columns beyond those of the tile are loaded, too, which costs most where memory limits the product.
+  constexpr Index few_rows = 64;
+  int const least_unit = along_n && form.m <= few_rows ? 32 : along_n || in_sixteens ? 16 : 8;
   int const unit =
       std::max(columns_unit(size_of(form.a.type), form.sum, form.of_pieces) * cluster_m, least_unit);
   return ceiling_divide(least, unit) * unit;
@@ -57,7 +55,7 @@ Index fitted_columns(CanonicalGemm const& form, Index tiles_m, Index tiles_n, in
 void reduce_stages(GemmPolicy& policy, CanonicalGemm const& form, Gpu const& gpu, EpilogueSchedule schedule) {
   GemmPolicy stored = policy;
   stored.epilogue = stores_by_tma(policy, form) ? schedule : EpilogueSchedule::staged;
-  int const stage = (policy.block_m + policy.block_n) * step_bytes;
+  int const stage = bytes_of_stage(policy, form);
   if (int const excess = warp_specialized_shared_bytes(stored, form) - gpu.shared_bytes_per_block; excess > 0)
     policy.stages = std::max(2, policy.stages - (excess + stage - 1) / stage);
 }
@@ -117,31 +115,41 @@ std::vector<NamedPolicy> fitted_policies(CanonicalGemm const& form, Gpu const& g
     return size == 2 && !is_large(block_m, columns) ? 4 : 2;
   };
   std::vector<NamedPolicy> list;
+  auto const add = [&](Height const& height, int cluster_m, int cluster_n, Index tiles_m, Index tiles_n,
+                       double share) {
+    if (tiles_n == 0) return;
+    Index const columns = fitted_columns(form, tiles_m, tiles_n, cluster_m);
+    if (columns < 16 || columns > height.max_columns) return;
+    // Otherwise, epilogues of large tiles used 144 to 280 bytes of local memory.
+    if (is_large(height.block_m, columns) && !form.identity && columns % 32 != 0) return;
+    // A single tile of A or B is small, and stays in L2; and there is no second block for it.
+    bool const shares = cluster_m * cluster_n > 1;
+    if (any_cluster && shares &&
+        (form.m <= height.block_m * std::max(1, cluster_m - 1) ||
+         form.n <= columns * std::max(1, cluster_n - 1)))
+      return;
+    NamedPolicy tile = tile_of(height.block_m, to_int(columns), cluster_m, cluster_n, size, result);
+    reduce_stages(tile.policy, form, gpu, schedule);
+    if (tile.policy.stages < least_stages(height.block_m, columns) || has_policy(list, tile.name)) return;
+    tile.is_fitted = true;
+    tile.share = tiles_m > 1 && !is_large(height.block_m, columns) ? std::min(share, 0.95) : share;
+    list.push_back(std::move(tile));
+  };
   for (Height const& height : heights)
-    for (auto const& [cluster_m, cluster_n] : clusters)
-      for (int rounds = 1; rounds <= 2; ++rounds) {
-        bool const shares = cluster_m * cluster_n > 1;
-        if (!any_cluster && (cluster_m != (pair_of_rows(height.block_m) ? 2 : 1) || cluster_n > 1)) continue;
-        Index const tiles_m =
-            ceiling_divide(form.m, Index{height.block_m} * cluster_m) * cluster_m * form.batch;
-        Index const places = multiprocessors_of_clusters(cluster_m * cluster_n, gpu) * rounds;
-        Index const tiles_n = tiles_m > 0 ? places / (tiles_m * cluster_n) * cluster_n : 0;
-        if (tiles_n == 0) continue;
-        Index const columns = fitted_columns(form, tiles_m, tiles_n, cluster_m);
-        if (columns < 16 || columns > height.max_columns) continue;
-        // A single tile of A or B is small, and stays in L2; and there is no second block for it.
-        if (any_cluster && shares &&
-            (form.m <= height.block_m * std::max(1, cluster_m - 1) ||
-             form.n <= columns * std::max(1, cluster_n - 1)))
-          continue;
-        NamedPolicy tile = tile_of(height.block_m, to_int(columns), cluster_m, cluster_n, size, result);
-        reduce_stages(tile.policy, form, gpu, schedule);
-        if (tile.policy.stages < least_stages(height.block_m, columns) || has_policy(list, tile.name))
-          continue;
-        tile.is_fitted = true;
-        if (tiles_m > 1 && !is_large(height.block_m, columns)) tile.share = 0.95;
-        list.push_back(std::move(tile));
-      }
+    for (auto const& [cluster_m, cluster_n] : clusters) {
+      if (!any_cluster && (cluster_m != (pair_of_rows(height.block_m) ? 2 : 1) || cluster_n > 1)) continue;
+      Index const tiles_m =
+          ceiling_divide(form.m, Index{height.block_m} * cluster_m) * cluster_m * form.batch;
+      if (tiles_m == 0) continue;
+      Index const places = multiprocessors_of_clusters(cluster_m * cluster_n, gpu);
+      for (int rounds = 1; rounds <= 2; ++rounds)
+        add(height, cluster_m, cluster_n, tiles_m, places * rounds / (tiles_m * cluster_n) * cluster_n, 1);
+      // Many rounds of few columns. Tiles of few steps are predicted too fast (docs/decisions/0045).
+      constexpr Index few_steps = 4;
+      double const share = form.k * size <= few_steps * step_bytes ? 0.85 : 0.95;
+      for (int tiles_n = cluster_n; tiles_n <= 3 && cluster_m * cluster_n <= 2; tiles_n += cluster_n)
+        if (tiles_m * tiles_n > 2 * places) add(height, cluster_m, cluster_n, tiles_m, tiles_n, share);
+    }
   return list;
 }
 
