@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "cosmati/arch/thread.h"
+#include "cosmati/conv/tma_im2col.h"
 #include "cosmati/tile/matrix_descriptor.h"
 #include "tests/emulated/testing.h"
 
@@ -174,6 +175,55 @@ TEST(WindowStore, WritesThePixelsThatExist) {
           EXPECT_EQ(first[at + channel],
                     stored ? static_cast<unsigned>(window) * 0x01010101u : old[at + channel])
               << image << ' ' << row << ' ' << column << ' ' << channel;
+      }
+}
+
+struct alignas(64) TapStore {
+  TapArguments d;
+  int m = 0, n = 0;
+};
+
+// A box of 16 filters by 32 channels: element (row, column) is 100 * row + column.
+template <class Params>
+COSMATI_KERNEL(32, 1)
+store_taps_kernel(COSMATI_PARAMETER Params params) {
+  auto& storage = arch::shared_storage<WindowStorage>();
+  for (int i = arch::thread(); i < 16 * 32; i += 32)
+    arch::store(storage.box + tensor_store_offset(i / 32, i % 32, 32, 2),
+                static_cast<unsigned short>(i / 32 * 100 + i % 32));
+  arch::publish_to_async();
+  arch::warp_barrier();
+  if (arch::thread() != 0) return;
+  store_box<Along::k>(params.d.map, storage.box, params.d.coordinates(0), params.m, params.n);
+  arch::commit_stores();
+  arch::wait_stores<0>();
+}
+
+// dw of 20 filters by 3 taps by 40 channels, each of which the product pads to 64: the second box of the
+// second tap has 8 channels that exist, and the second box of filters 4.
+TEST(TapStore, WritesTheChannelsOfOneTap) {
+  constexpr int filters = 20, taps = 3, channels = 40, none = 9999;
+  std::vector<unsigned short> dw(filters * taps * channels + 8, none);
+  auto* const first =
+      reinterpret_cast<unsigned short*>((reinterpret_cast<std::size_t>(dw.data()) + 15) / 16 * 16);
+  TapStore store;
+  store.d.map = emulator::encode_tensor_map({.address = first,
+                                             .rank = 3,
+                                             .element_bytes = 2,
+                                             .extent = {channels, filters, taps},
+                                             .stride = {0, taps * channels * 2, channels * 2},
+                                             .box = {32, 16, 1},
+                                             .swizzle_bytes = 64});
+  store.d.channels = Divisor(64);
+  store.m = 16, store.n = 64 + 32;
+  emulator::launch_kernel<store_taps_kernel<TapStore>>({1}, 32, sizeof(WindowStorage), store);
+  for (int filter = 0; filter < filters; ++filter)
+    for (int tap = 0; tap < taps; ++tap)
+      for (int channel = 0; channel < channels; ++channel) {
+        bool const stored = filter >= 16 && tap == 1 && channel >= 32;
+        EXPECT_EQ(first[(filter * taps + tap) * channels + channel],
+                  stored ? (filter - 16) * 100 + channel - 32 : none)
+            << filter << ' ' << tap << ' ' << channel;
       }
 }
 

@@ -325,6 +325,33 @@ TEST(WindowProduct, TmaStoresThePixelsOfPhases) {
   EXPECT_FALSE(destination(64, true));
 }
 
+// The channels of each tap of a filter gradient are padded. TMA stores dw tap by tap if its taps and filters
+// are multiples of 16 bytes apart; otherwise it is unpacked.
+TEST(WindowProduct, TmaStoresFilterGradientsByTaps) {
+  auto const stores = [](Index channels, TensorFormat format, DataType result, char const* policy) {
+    Geometry g = windowed_geometries().front();
+    g.c = channels;
+    PlanOptions options;
+    options.kernel = kernel;
+    options.policy = policy;
+    auto const p = problem_of(ConvolutionDirection::filter, DataType::f16, result, format, g);
+    auto const plan = make_plan(p, described_h200(), options);
+    std::vector<program::KernelSpec> const kernels = plan::program_of(plan).kernels;
+    bool const by_taps = std::get<PackRecipe>(plan.recipe.own).by_taps;
+    EXPECT_NE(by_taps, kernels.back().entry == "unpack_kernel");
+    EXPECT_EQ(by_taps, kernels.front().traits.find("Along::k, TapArguments>") != std::string::npos);
+    std::string const text = by_taps ? "dw stored by taps" : "dw unpacked at the end";
+    EXPECT_NE(plan.chosen().recipe.find(text), std::string::npos) << plan.chosen().recipe;
+    return by_taps;
+  };
+  for (char const* const policy : {"medium", "deep_pair", "medium,partition=split_k"})
+    EXPECT_TRUE(stores(72, TensorFormat::nhwc, DataType::f16, policy)) << policy;
+  EXPECT_TRUE(stores(72, TensorFormat::nhwc, DataType::f32, "medium"));
+  EXPECT_FALSE(stores(72, TensorFormat::nhwc, DataType::f16, "medium,epilogue=staged"));
+  EXPECT_FALSE(stores(72, TensorFormat::nchw, DataType::f16, "medium"));
+  EXPECT_FALSE(stores(76, TensorFormat::nhwc, DataType::f16, "medium"));
+}
+
 // 29 channels of 16 bits are not a multiple of 16 bytes; the result is a matrix, which threads store by its
 // stride.
 TEST(WindowProduct, AResultThatTmaCannotStoreKeepsItsStride) {

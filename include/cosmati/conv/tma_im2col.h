@@ -131,6 +131,27 @@ COSMATI_DEVICE void store_box(arch::TensorMap const& map, void const* shared, Pi
   arch::store_windows(map, shared, to);
 }
 
+// dw(filter, tap, channel) of a product whose columns are the channels of one tap after another, padded to
+// full steps: a box has channels of one tap, and those that do not exist are not stored.
+struct TapCoordinates {
+  Divisor channels;
+};
+struct TapArguments {
+  static constexpr bool made_by_kernels = false;
+  arch::TensorMap map;
+  Divisor channels;  // of a tap, with padding
+  COSMATI_DEVICE void prefetch() const { arch::prefetch(map); }
+  COSMATI_DEVICE arch::TensorMap const& of(Index) const { return map; }
+  COSMATI_DEVICE TapCoordinates coordinates(Index) const { return {channels}; }
+};
+template <Along along>
+COSMATI_DEVICE void store_box(arch::TensorMap const& map, void const* shared, TapCoordinates const& of, int m,
+                              int n) {
+  static_assert(along == Along::k, "the channels of a tap are contiguous");
+  int const tap = of.channels.quotient(n), to[3] = {n - tap * of.channels.divisor, m, tap};
+  arch::store_tile(map, shared, to);
+}
+
 struct FilterBoxes {
   arch::TensorMap const& map;
   int first_outer;

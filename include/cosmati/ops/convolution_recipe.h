@@ -61,11 +61,12 @@ struct UnrollRecipe {
 // Operands that are copied to the workspace with contiguous channels in units of 16 bytes, before TMA unrolls
 // them (cosmati/conv/packing.h). With rows > 0 a position of the packed image holds that many rows, `place`
 // elements including padding, and the taps of a row become channels of one window. With `pads`, only the
-// result of a filter gradient is packed: TMA fills the channels that x lacks with zeros.
+// result of a filter gradient is packed: TMA fills the channels that x lacks with zeros. With `by_taps`, TMA
+// also stores it to dw, without the channels that dw lacks; otherwise another pass unpacks it.
 struct PackRecipe {
-  bool image = false, other = false;  // whether the operand with windows is packed; whether the other one is
-  bool pads = false;                  // of a filter gradient, see above
-  bool transposes = false;            // of a filter gradient: dy becomes contiguous along the pixels
+  bool image = false, other = false;   // whether the operand with windows is packed; whether the other one is
+  bool pads = false, by_taps = false;  // of a filter gradient, see above
+  bool transposes = false;             // of a filter gradient: dy becomes contiguous along the pixels
   int rows = 0, place = 0;
   std::size_t of_image = 0, of_other = 0, of_result = 0,
               end = 0;  // offsets in the workspace in bytes, after the product's own

@@ -269,7 +269,7 @@ void place_in_workspace(PackRecipe& recipe, Problem const& problem, std::size_t 
     place = padded_bytes(recipe.end);
     recipe.end = place + static_cast<std::size_t>(packed.bytes());
   });
-  if (!packs_result(problem, recipe)) return;
+  if (!unpacks_result(problem, recipe)) return;
   // The last window may read past the end of the packed image.
   recipe.of_result = padded_bytes(recipe.end + (recipe.image ? std::size_t{step_bytes} : 0));
   recipe.end = recipe.of_result + static_cast<std::size_t>(result_bytes(problem, recipe));
@@ -301,7 +301,7 @@ double packing_seconds(Problem const& problem, PackRecipe const& recipe, Gpu con
     pass.repack_b = gradient_matrix(problem).transposed();
     seconds += predict_repack(pass, gpu);
   }
-  if (packs_result(problem, recipe))
+  if (unpacks_result(problem, recipe))
     seconds +=
         launch_seconds + static_cast<double>(result_bytes(problem, recipe)) / gpu.memory_bytes_per_second;
   return seconds;
@@ -324,12 +324,14 @@ std::string packing_text(Problem const& problem, PackRecipe const& recipe, Gpu c
             : packs_for_data(problem, recipe)  ? " packed first, channels of dy last"
                                                : " packed first, channels last";
   if (recipe.pads) text += std::string(text.empty() ? "" : ", ") + "channels of x padded by TMA";
-  if (packs_result(problem, recipe)) bytes += result_bytes(problem, recipe);
+  if (unpacks_result(problem, recipe)) bytes += result_bytes(problem, recipe);
   if (text.empty()) return text;
   if (recipe.rows > 0)
     text += fmt::format(", {} rows of {} channels in {}, a row's taps side by side", recipe.rows,
                         problem.x.extent(1), recipe.place);
-  if (packs_result(problem, recipe)) text += ", dw unpacked at the end";
+  if (recipe.by_taps) text += ", dw stored by taps";
+  if (unpacks_result(problem, recipe)) text += ", dw unpacked at the end";
+  if (bytes == 0) return text;
   return fmt::format("{}: {} bytes in {:.0f} us", text, bytes, packing_seconds(problem, recipe, gpu) * 1e6);
 }
 
@@ -353,6 +355,37 @@ program::KernelSpec unpack_kernel(int element_bytes) {
 bool packs_result(Problem const& problem, PackRecipe const& recipe) {
   bool const whole = problem.x.extent(1) * size_of(problem.x.type) % step_bytes == 0;
   return is_filter(problem) && (recipe.pads || (recipe.image && (recipe.rows > 0 || !whole)));
+}
+
+bool unpacks_result(Problem const& problem, PackRecipe const& recipe) {
+  return packs_result(problem, recipe) && !recipe.by_taps;
+}
+
+TapMatrices tap_matrices(Problem const& problem) {
+  TensorDescription const& w = problem.w;
+  auto const& stride = w.layout.stride;
+  TapMatrices made;
+  made.filters = w.extent(0), made.channels = w.extent(1), made.taps = w.extent(2) * w.extent(3);
+  Index const strides[] = {0, stride[2], stride[3]};
+  std::optional<Index> const tap = joined_stride({1, w.extent(2), w.extent(3)}, strides);
+  made.of_tap.type = w.type;
+  made.of_tap.row_stride = stride[0], made.of_tap.column_stride = stride[1];
+  made.of_tap.batch_stride = tap.value_or(0);
+  made.of_tap.alignment = w.alignment;
+  made.of_tap.present = tap.has_value();
+  return made;
+}
+
+bool stores_by_taps(Problem const& problem, PackRecipe const& recipe, int columns) {
+  if (!packs_result(problem, recipe) || recipe.rows > 0 || recipe.transposes) return false;
+  TapMatrices const dw = tap_matrices(problem);
+  MatrixForm const& tap = dw.of_tap;
+  Index const size = size_of(tap.type);
+  // A TMA store writes full 16-byte units, even if a row ends within one.
+  auto const in_units = [&](Index elements) { return elements * size % max_vector_bytes == 0; };
+  return tap.present && tap.column_stride == 1 && tap.alignment % max_vector_bytes == 0 &&
+         in_units(tap.row_stride) && in_units(tap.batch_stride) && in_units(dw.channels) &&
+         packed_result(problem, recipe).channels % columns == 0;
 }
 
 UnpackLaunch unpack_launch(Problem const& problem, PackRecipe const& recipe) {

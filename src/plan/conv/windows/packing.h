@@ -57,7 +57,16 @@ std::vector<PackLaunch> pack_launches(ConvolutionProblem const& problem, PackRec
 program::KernelSpec pack_kernel(int element_bytes);
 
 bool packs_result(ConvolutionProblem const& problem, PackRecipe const& recipe);
-// Runs after the product.
+// dw as a batch of matrices, filters by channels, one for each tap.
+struct TapMatrices {
+  MatrixForm of_tap;
+  Index filters = 0, channels = 0, taps = 0;
+};
+TapMatrices tap_matrices(ConvolutionProblem const& problem);
+// Whether TMA can store a packed result to dw in boxes of `columns`.
+bool stores_by_taps(ConvolutionProblem const& problem, PackRecipe const& recipe, int columns);
+// Whether another pass unpacks it.
+bool unpacks_result(ConvolutionProblem const& problem, PackRecipe const& recipe);
 struct UnpackLaunch {
   UnpackParameters parameters;  // without pointers
   int blocks = 0;

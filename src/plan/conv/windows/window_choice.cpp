@@ -153,7 +153,9 @@ class WindowSearch {
     bool const together =
         together_violation(problem_, windows_, k_partition.partition).empty() && (emulated() || !is_one());
     GemmPolicy& p = recipe.policy;
-    double seconds = packing_seconds_;
+    PackRecipe packing = packing_;
+    packing.by_taps = stores_by_taps(p);
+    double seconds = packing.by_taps ? packing_seconds(problem_, packing, device_.gpu) : packing_seconds_;
     std::size_t flags = 0, partials = 0;
     Volume all;
     p.full_tiles = !emulated();
@@ -191,8 +193,8 @@ class WindowSearch {
     recipe.predicted_seconds = seconds;
     if (emulated()) p.partition = Partition::split_k;
     ConvolutionRecipe made;
-    PackRecipe& packing = made.own.emplace<PackRecipe>(packing_);
     place_in_workspace(packing, problem_, recipe.flag_bytes + recipe.partial_bytes);
+    made.own = packing;
     std::size_t const workspace = packing.end;
     if (std::string no = workspace_violation(workspace, options_.max_workspace); !no.empty())
       return refuse(std::move(no));
@@ -205,9 +207,17 @@ class WindowSearch {
       text += fmt::format(", {} phases in one launch", windows_.parts.size());
     else if (!is_one())
       text += fmt::format(", {} launches", windows_.parts.size());
-    std::string const first = packing_text(problem_, packing_, device_.gpu);
+    std::string const first = packing_text(problem_, packing, device_.gpu);
     if (!first.empty()) text += ", " + first;
     best_.take({{}, workspace, recipe.predicted_seconds, made, std::move(text)});
+  }
+
+  // Whether TMA stores a packed dw to its place.
+  bool stores_by_taps(GemmPolicy const& p) const {
+    CanonicalGemm const& form = front();
+    bool const reads = form.c.present || !form.operands.empty() || !form.stores.empty();
+    return !emulated() && !reads && !stores_by_digits(windows_, p) && stores_by_tma(p, form) &&
+           plan::stores_by_taps(problem_, packing_, tensor_store_of(p, form).columns);
   }
 
   // The share of the best offer's predicted time that this one must be below.

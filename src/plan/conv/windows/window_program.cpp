@@ -48,6 +48,7 @@ struct WindowLaunch {
   KernelOperand image, filter, result;  // for a filter gradient, filter is dy
   TensorBox a, b;
   std::optional<TensorStore> store;  // if TMA stores d
+  TapMatrices dw;                    // of a filter gradient that TMA stores by taps
 
   void fill(ImageArguments& to, WindowProduct const& part, program::Run const& run) const {
     to = part.image_arguments;
@@ -81,6 +82,11 @@ struct WindowLaunch {
     to.map = run.encode(windowed_tensor(part.result, d.type, moved(result.of(run), d.base, d.type), box));
     to.pixels = {Divisor(part.result.extent[2]), Divisor(part.result.extent[1])};
   }
+  void fill_result(TapArguments& to, WindowProduct const& part, program::Run const& run) const {
+    to.map = run.encode(tiled_tensor(dw.of_tap, result.of(run), dw.filters, dw.channels, dw.taps, true,
+                                     store->columns, tensor_store_rows));
+    to.channels = Divisor(part.product.n / dw.taps);
+  }
   void fill_result(MatrixArguments& to, WindowProduct const& part, program::Run const& run) const {
     to = matrix_arguments(part.product.d, result.of(run));
   }
@@ -99,7 +105,7 @@ struct WindowLaunch {
     fill(to.b, part, run);
     fill_result(to.d, part, run);
     if constexpr (std::is_same_v<Destination, TensorArguments> ||
-                  std::is_same_v<Destination, ResultArguments> ||
+                  std::is_same_v<Destination, ResultArguments> || std::is_same_v<Destination, TapArguments> ||
                   std::is_same_v<Destination, MatrixArguments>)
       fill_epilogue(to.epilogue, part.product, scalars, run);
     else
@@ -125,12 +131,13 @@ class WindowProgram {
     launch->b = tensor_box(windows.along_of_b, size, p.block_k, p.block_n, p.cluster_m);
     by_digits_ = stores_by_digits(windows, p);
     if (!by_digits_ && stores_by_tma(p, front)) launch->store = tensor_store_of(p, front);
+    if (packing_.by_taps) launch->dw = tap_matrices(plan.problem);
     launch_ = launch;
     with_parameters([&]<class Parameters>(Parameters const&) {
       std::size_t const main = made_.add_pass(kernel(sizeof(Parameters)));
       pack();
       launch->image = made_.image, launch->filter = made_.filter, launch->result = {2};
-      bool const unpacks = packs_result(plan.problem, packing_);
+      bool const unpacks = unpacks_result(plan.problem, packing_);
       UnpackLaunch const last = unpacks ? unpack_launch(plan.problem, packing_) : UnpackLaunch{};
       if (unpacks) launch->result = {2, last.from, true};
       add_launches<Parameters>(main);
@@ -191,6 +198,8 @@ class WindowProgram {
       by_operands([&]<class A, class B>() {
         if (windows.by_pixels)
           with_parameters_by<A, B, ResultArguments>(launch_->recipe, front, launch_->scalars, of_windows);
+        else if (packing_.by_taps)
+          with_parameters_by<A, B, TapArguments>(launch_->recipe, front, launch_->scalars, of_windows);
         else
           with_parameters_by<A, B, TensorArguments>(launch_->recipe, front, launch_->scalars, of_windows);
       });
@@ -209,7 +218,9 @@ class WindowProgram {
                        .b = sources.b,
                        .epilogue = epilogue_text(front.product),
                        .destination = destination_text(front.product, launch_->recipe,
-                                                       windows.by_pixels ? "ResultArguments" : ""),
+                                                       windows.by_pixels  ? "ResultArguments"
+                                                       : packing_.by_taps ? "TapArguments"
+                                                                          : ""),
                        .parameter_bytes = parameter_bytes};
     if (merges()) {
       parts.headers.push_back("conv/merged_phases.h");
