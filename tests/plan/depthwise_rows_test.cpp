@@ -206,6 +206,19 @@ TEST(DepthwiseRows, PartsFillTheMultiprocessorsEvenly) {
   EXPECT_EQ(rows(672, 5, 14), 14);
 }
 
+// With 7x7 taps, runs of eight columns where runs of seven leave half or a third of the last one over.
+TEST(DepthwiseRows, RunsOfSevenOrEightColumns) {
+  auto const run = [](Index columns) {
+    Geometry const g = padded(channels(64, 7, 1, columns, columns), 3, 3, 3, 3);
+    auto const plan = make_plan(
+        problem_of(ConvolutionDirection::forward, DataType::f16, DataType::f16, TensorFormat::nhwc, g),
+        described_h200(), only());
+    return std::get<DepthwiseRowsRecipe>(plan.recipe.own).shape.run;
+  };
+  for (Index const columns : {8, 15, 16}) EXPECT_EQ(run(columns), 8) << columns;
+  for (Index const columns : {7, 12, 14, 24, 40, 56}) EXPECT_EQ(run(columns), 7) << columns;
+}
+
 // Sums and filters have constant indices after unrolling; a single index that is not constant would put all
 // of them in local memory.
 TEST(DepthwiseRows, CompilesWithoutLocalMemory) {

@@ -2,6 +2,9 @@
 // fills its parameters with addresses that have only the promised alignment.
 #include <gtest/gtest.h>
 
+#include <array>
+#include <type_traits>
+
 #include "cosmati/ops/error.h"
 #include "src/program/tensor_map_limits.h"
 #include "tests/plan/convolution_cases.h"
@@ -12,10 +15,12 @@ namespace cosmati {
 namespace {
 
 int encoded = 0;
+program::TiledTensor last_tiled;
 
 template <class Tensor>
-arch::TensorMap count(Tensor const&) {
+arch::TensorMap count(Tensor const& tensor) {
   ++encoded;
+  if constexpr (std::is_same_v<Tensor, program::TiledTensor>) last_tiled = tensor;
   return {};
 }
 
@@ -41,6 +46,31 @@ Plan<ConvolutionProblem> plan_of(ConvolutionProblem const& problem, std::string 
   PlanOptions options;
   options.kernel = kernel;
   return make_plan(problem, testing::gpu_device("h200"), options);
+}
+
+// The map of a filter gradient that is stored by taps, 40 filters by 3x3 taps of 72 channels: of f16, 144
+// bytes per tap; and one with gaps between filters.
+TEST(TensorMapLimits, MapsOfTapsHaveTheChannelsOfDw) {
+  auto const expect_map = [](Index taps, Index gap, std::array<Index, 3> const& stride) {
+    Geometry g;
+    g.c = 72, g.k = 40, g.h = g.w = 20, g.r = g.s = taps;
+    auto p = problem_of(ConvolutionDirection::filter, DataType::f16, DataType::f16, TensorFormat::nhwc, g);
+    p.w.layout.stride[0] += gap;
+    auto const plan = plan_of(p, "warp_specialized");
+    EXPECT_TRUE(std::get<PackRecipe>(plan.recipe.own).by_taps) << plan.chosen().recipe;
+    EXPECT_EQ(std::get<PackRecipe>(plan.recipe.own).of_result, 0);
+    EXPECT_EQ(maps_of(plan), 3);
+    Index const extent[] = {72, 40, taps * taps};
+    for (int i = 0; i < 3; ++i) {
+      EXPECT_EQ(last_tiled.extent[i], extent[i]) << i;
+      EXPECT_EQ(i == 0 ? 0 : last_tiled.stride[i], stride[static_cast<std::size_t>(i)]) << i;
+    }
+    EXPECT_EQ(last_tiled.box[1], 16);
+    EXPECT_EQ(last_tiled.box[2], 1);
+    EXPECT_EQ(64 % last_tiled.box[0], 0);
+  };
+  expect_map(3, 0, {0, 9 * 144, 144});
+  expect_map(3, 8, {0, 9 * 144 + 16, 144});
 }
 
 TEST(TensorMapLimits, MapsOfRandomWindowsAreAccepted) {

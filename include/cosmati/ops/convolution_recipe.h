@@ -62,7 +62,7 @@ struct UnrollRecipe {
 // them (cosmati/conv/packing.h). With rows > 0 a position of the packed image holds that many rows, `place`
 // elements including padding, and the taps of a row become channels of one window. With `pads`, only the
 // result of a filter gradient is packed: TMA fills the channels that x lacks with zeros. With `by_taps`, TMA
-// also stores it to dw, without the channels that dw lacks; otherwise another pass unpacks it.
+// stores a packed result to dw, without the channels that dw lacks; otherwise another pass unpacks it.
 struct PackRecipe {
   bool image = false, other = false;   // whether the operand with windows is packed; whether the other one is
   bool pads = false, by_taps = false;  // of a filter gradient, see above

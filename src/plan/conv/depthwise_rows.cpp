@@ -174,8 +174,9 @@ struct RowsChoice {
   int blocks = 1;
 };
 
-// The fastest of the shapes measured on an H100, and for 5x5 taps on an H200 (docs/decisions/0026), by the
-// larger number of taps and the larger stride of both directions, and the columns of results.
+// The fastest of the shapes measured on an H100, and for 5x5 taps and runs of eight on an H200
+// (docs/decisions/0026), by the larger number of taps and the larger stride of both directions, and the
+// columns of results.
 RowsChoice channels_choice(ConvolutionDirection direction, Index taps, Index stride, Index columns) {
   bool const data = direction == ConvolutionDirection::data;
   bool const sevens = columns % 7 == 0;
