@@ -52,6 +52,7 @@ TEST(FittedTiles, ColumnsOfATileAreChosenForTheProduct) {
   };
   for (int const columns : columns_of(512, 640)) EXPECT_EQ(columns % 16, 0);
   for (int const columns : columns_of(6144, 48)) EXPECT_EQ(columns % 32, 0);
+  for (int const columns : columns_of(40, 640)) EXPECT_EQ(columns % 16, 0);
   auto empty = plan::canonical(product(DataType::bf16, DataType::bf16, 512, 640, 512, "tn"));
   empty.batch = 0;
   EXPECT_TRUE(plan::fitted_policies(empty, gpu_device("h200").gpu).empty());

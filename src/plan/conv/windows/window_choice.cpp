@@ -50,8 +50,7 @@ class WindowSearch {
         options_(options),
         policy_(options.policy),
         windows_(windows),
-        packing_(packing),
-        packing_seconds_(packing_seconds(problem, packing, device.gpu)) {}
+        packing_(packing) {}
 
   Offer<Problem> best() {
     policy_.main_loop.reset();
@@ -138,12 +137,14 @@ class WindowSearch {
       sentence = fmt::format("needs {} bytes of shared memory per block; {} has {}", shared, device_.gpu.name,
                              device_.gpu.shared_bytes_per_block);
     if (!sentence.empty()) return refuse(sentence);
+    PackRecipe packing = packing_;
+    packing.by_taps = stores_by_taps(p);
     for (KPartition const& k_partition :
          partitions_worth_trying(recipe, form, device_.gpu, {policy_.partition, !emulated() && is_one()}))
-      try_partition(recipe, k_partition, named.is_fitted);
+      try_partition(recipe, packing, k_partition, named.is_fitted);
   }
 
-  void try_partition(GemmRecipe recipe, KPartition const& k_partition, bool is_fitted) {
+  void try_partition(GemmRecipe recipe, PackRecipe packing, KPartition const& k_partition, bool is_fitted) {
     // The depth of a filter gradient is all pixels. With stream-K, blocks read different pixels at the same
     // time, so the L2 cache does not serve several tiles. Measured: 1.05 to 1.4 times split-K.
     bool const streams = k_partition.partition == Partition::stream_k;
@@ -153,9 +154,7 @@ class WindowSearch {
     bool const together =
         together_violation(problem_, windows_, k_partition.partition).empty() && (emulated() || !is_one());
     GemmPolicy& p = recipe.policy;
-    PackRecipe packing = packing_;
-    packing.by_taps = stores_by_taps(p);
-    double seconds = packing.by_taps ? packing_seconds(problem_, packing, device_.gpu) : packing_seconds_;
+    double seconds = packing_seconds(problem_, packing, device_.gpu);
     std::size_t flags = 0, partials = 0;
     Volume all;
     p.full_tiles = !emulated();
@@ -214,10 +213,8 @@ class WindowSearch {
 
   // Whether TMA stores a packed dw to its place.
   bool stores_by_taps(GemmPolicy const& p) const {
-    CanonicalGemm const& form = front();
-    bool const reads = form.c.present || !form.operands.empty() || !form.stores.empty();
-    return !emulated() && !reads && !stores_by_digits(windows_, p) && stores_by_tma(p, form) &&
-           plan::stores_by_taps(problem_, packing_, tensor_store_of(p, form).columns);
+    return !emulated() && !stores_by_digits(windows_, p) && stores_by_tma(p, front()) &&
+           plan::stores_by_taps(problem_, packing_, tensor_store_of(p, front()).columns);
   }
 
   // The share of the best offer's predicted time that this one must be below.
@@ -285,7 +282,6 @@ class WindowSearch {
   PolicyRequest policy_;  // without the main loop
   WindowProducts const& windows_;
   PackRecipe const& packing_;
-  double packing_seconds_;
   BestOffer<Problem> best_;
 };
 
