@@ -85,6 +85,24 @@ TEST(PrimitiveProgram, GradientsOfRowNormsAreSummedInThePassOverTheRows) {
   EXPECT_EQ(gradient_of(Shape(16, 1024)).passes.back().outputs.size(), 1u);
 }
 
+// Each block writes the sum of the losses of its rows, and one launch adds these sums.
+TEST(PrimitiveProgram, LossesOf16BitScoresKeepRowsPacked) {
+  CrossEntropyProblem problem;
+  problem.x = describe(f16, Shape(65536, 1000));
+  problem.labels = describe(s32, Shape(65536));
+  problem.loss = describe(f16, Shape(1));
+  validate(problem);
+  PrimitiveProgram const program = lower(problem, h200());
+  ASSERT_EQ(program.passes.size(), 2u);
+  EXPECT_TRUE(program.passes[0].parameters.policy.packed);
+  EXPECT_EQ(program.passes[0].parameters.policy.along, 16);
+  EXPECT_EQ(program.passes[1].parameters.run_extent, 65536 * 16 / 256);
+  problem.x = describe(f16, Shape(65536, 1001));  // rows are not aligned
+  PrimitiveProgram const unaligned = lower(problem, h200());
+  EXPECT_FALSE(unaligned.passes[0].parameters.policy.packed);
+  EXPECT_EQ(unaligned.passes[1].parameters.run_extent, 65536 * 32 / 256);
+}
+
 TEST(PrimitiveProgram, RunsAreAsWideAsEveryTensorAllows) {
   AddProblem add{describe(f16, Shape(64, 64)), describe(f32, Shape(64, 64)), describe(f16, Shape(64, 64))};
   auto const width = [&] { return lower(add, h200()).passes[0].parameters.policy.width; };

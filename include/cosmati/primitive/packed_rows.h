@@ -1,30 +1,26 @@
-// Softmax and log-softmax of rows of 16-bit types: a row is kept in its 16-bit form, in half the registers,
-// so that twice as many rows are in flight; exponentials are computed twice.
+// Softmax, log-softmax and losses of rows of 16-bit types: a row is kept in its 16-bit form, in half the
+// registers, so that twice as many rows are in flight; exponentials are computed twice.
 #pragma once
-#include "cosmati/primitive/row_totals.h"
+#include "cosmati/primitive/row_losses.h"
 
 namespace cosmati {
 
-// All runs are complete, and are along the rows.
+// All runs are complete, and are along the rows. Scores of losses are not scaled: scalar[0] is 1.
 template <class Traits>
-struct PackedRowKernel : RowTotals<Traits> {
-  using Totals = RowTotals<Traits>;
-  using Totals::block, Totals::total, Totals::factor, Totals::log_of_sum;
-  using Totals::cached, Totals::params, Totals::policy, Totals::operation, Totals::team;
-  using typename Totals::Real, typename Totals::Sum;
+struct PackedRowKernel : RowLosses<Traits> {
+  using Base = RowLosses<Traits>;
+  using Base::block, Base::total, Base::factor, Base::log_of_sum, Base::kept, Base::exists;
+  using Base::cached, Base::params, Base::policy, Base::operation, Base::team;
+  using typename Base::Real, typename Base::Sum;
   using X = typename AccessAt<0, typename Traits::Inputs>::type;
   using Pair = typename X::Pair;
   static constexpr int width = Traits::width, pairs = width / 2;
 
-  Place const kept;
-  bool const exists;
   Pair in[cached][pairs];
 
   COSMATI_DEVICE PackedRowKernel(PrimitiveParameters const& all, Team const& mine, int block_of_row,
                                  unsigned position)
-      : Totals(all, mine, block_of_row),
-        kept(all.axis, policy.kept, position < all.positions ? position : 0),
-        exists(position < all.positions) {}
+      : Base(all, mine, block_of_row, position) {}
 
   COSMATI_DEVICE unsigned run_of(int u) const {
     return static_cast<unsigned>(team.member + (block + u * policy.cluster) * team.along);
@@ -49,6 +45,8 @@ struct PackedRowKernel : RowTotals<Traits> {
       for (int i = 0; i < pairs; ++i) in[u][i] = X::pair_of(lowest<Real>());
       if (has(u)) X::load_pairs(params.tensor[0], offset(params.tensor[0], u), in[u]);
     }
+    this->load_labels();
+    this->load_scores_of_labels();
     COSMATI_UNROLL
     for (int u = 0; u < cached; ++u) {
       COSMATI_UNROLL
@@ -65,14 +63,19 @@ struct PackedRowKernel : RowTotals<Traits> {
     }
     total[0] = {max, sums[0] + sums[1]};
     this->join(shared);
-    forget();
-    write();
+    this->write_losses(shared);
+    if (operation != RowOperation::loss) {
+      forget();
+      write();
+    }
     if (policy.cluster > 1) arch::cluster_wait();
   }
 
   COSMATI_DEVICE void write() const {
     using Y = typename AccessAt<0, typename Traits::Outputs>::type;
     PrimitiveTensor const& y = params.tensor[primitive_inputs];
+    bool const of_loss = operation == RowOperation::loss_and_gradient;
+    Real const scale = of_loss ? this->gradient_scale(0) : Real(1), scaled = factor[0] * scale;
     COSMATI_UNROLL
     for (int u = 0; u < cached; ++u) {
       if (!has(u)) continue;
@@ -80,8 +83,13 @@ struct PackedRowKernel : RowTotals<Traits> {
       COSMATI_UNROLL
       for (int e = 0; e < width; ++e) {
         Real const difference = in[u][e / 2].template get<Real>(e % 2) - total[0].max;
-        out[e] = operation == RowOperation::softmax ? exponential(difference) * factor[0]
-                                                    : difference - log_of_sum[0];
+        out[e] = operation == RowOperation::log_softmax ? difference - log_of_sum[0]
+                                                        : exponential(difference) * scaled;
+      }
+      int const of_label = this->label[0] - static_cast<int>(run_of(u)) * width;
+      if (of_loss && of_label >= 0 && of_label < width) {
+        COSMATI_UNROLL
+        for (int e = 0; e < width; ++e) out[e] -= e == of_label ? scale : Real(0);
       }
       Y::store(y, ContiguousRange{offset(y, u), width}, out);
     }

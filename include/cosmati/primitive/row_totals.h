@@ -7,9 +7,10 @@
 namespace cosmati {
 
 // Inputs: x; y and dy for the gradients; x and labels for the losses. Outputs: y or dx; for the losses dx and
-// the loss of each row. The loss of row n is log(sum over i of exp(s*x[n, i]) + exp(-rubbish)) - s*x[n,
-// label[n]], and dx = s * (exp(...) / sum - (i == label)) * scale, with s = scalar[0], scale = scalar[1],
-// rubbish = scalar[2]. A label outside [0, classes) makes the loss and dx of its row NaN.
+// the loss of each row, or their sum for each block. The loss of row n is log(sum over i of exp(s*x[n, i]) +
+// exp(-rubbish)) - s*x[n, label[n]], and dx = s * (exp(...) / sum - (i == label)) * scale, with s =
+// scalar[0], scale = scalar[1], rubbish = scalar[2]. A label outside [0, classes) makes the loss and dx of
+// its row NaN.
 enum class RowOperation : int {
   softmax,
   log_softmax,
@@ -37,6 +38,7 @@ template <class Traits>
 struct RowShared {
   typename Traits::Real value[results_of<Traits>][2][Traits::threads];
   typename Traits::Real of_block[2];
+  typename Traits::Real loss[Traits::threads];  // of each row of the block
 };
 
 template <class Traits>

@@ -6,30 +6,23 @@
 namespace cosmati {
 
 template <class Traits>
-struct RowKernel : RowTotals<Traits> {
-  using Totals = RowTotals<Traits>;
-  using Totals::block, Totals::total, Totals::factor, Totals::log_of_sum, Totals::exponentials;
-  using Totals::cached, Totals::results, Totals::params, Totals::policy, Totals::operation, Totals::team;
-  using Totals::is_loss, Totals::keeps_exponentials, Totals::leads;
-  using typename Totals::Real, typename Totals::Sum;
+struct RowKernel : RowLosses<Traits> {
+  using Base = RowLosses<Traits>;
+  using Base::block, Base::total, Base::factor, Base::log_of_sum, Base::exponentials;
+  using Base::cached, Base::results, Base::params, Base::policy, Base::operation, Base::team;
+  using Base::is_loss, Base::keeps_exponentials, Base::kept, Base::exists, Base::across_count;
+  using typename Base::Real, typename Base::Sum;
   static constexpr int width = Traits::width, unroll = Traits::unroll, inputs = Traits::inputs;
   // Runs loaded before the first use: the thread's entire share of a row, or a few runs of it.
   static constexpr int loaded = cached > 0 ? cached : unroll;
 
   int const members;  // threads of a row
-  Place const kept;
-  bool const exists;
-  int const across_count;
   Real in[loaded][inputs][width];
   int counts[loaded];
 
   COSMATI_DEVICE RowKernel(PrimitiveParameters const& all, Team const& mine, int block_of_row,
                            unsigned position)
-      : Totals(all, mine, block_of_row),
-        members(mine.along * policy.cluster),
-        kept(all.axis, policy.kept, position < all.positions ? position : 0),
-        exists(position < all.positions),
-        across_count(results == 1 ? 1 : run_count<width>(all.run_extent, kept.at[0])) {}
+      : Base(all, mine, block_of_row, position), members(mine.along * policy.cluster) {}
 
   COSMATI_DEVICE Index offset(PrimitiveTensor const& tensor, unsigned run) const {
     return kept.offset(tensor.stride) + run * tensor.stride[policy.kept];
@@ -116,7 +109,7 @@ struct RowKernel : RowTotals<Traits> {
       return in[u][0][e];
   }
 
-  COSMATI_DEVICE Real result(int u, int e, unsigned run, int label) const {
+  COSMATI_DEVICE Real result(int u, int e, unsigned run) const {
     int const r = results == 1 ? 0 : e;
     Real const x = in[u][0][e];
     switch (operation) {
@@ -132,98 +125,50 @@ struct RowKernel : RowTotals<Traits> {
       case RowOperation::loss_and_gradient: break;
     }
     int const number = results == 1 ? static_cast<int>(run) * width + e : static_cast<int>(run);
-    auto const scale = static_cast<Real>(params.scalar[0] * params.scalar[1]);
-    return label < 0 ? not_a_number() : (probability(x, r) - (number == label ? Real(1) : Real(0))) * scale;
+    return (probability(x, r) - (number == this->label[r] ? Real(1) : Real(0))) * this->gradient_scale(r);
   }
   COSMATI_DEVICE Real probability(Real x, int r) const {
     return (keeps_exponentials() ? x : exponential(x - total[r].max)) * factor[r];
   }
 
-  COSMATI_DEVICE static Real not_a_number() { return lowest<Real>() - lowest<Real>(); }
-
-  COSMATI_DEVICE void write(unsigned first, int const (&label)[results]) const {
+  COSMATI_DEVICE void write(unsigned first) const {
     COSMATI_UNROLL
     for (int u = 0; u < loaded; ++u) {
       unsigned const run = first + static_cast<unsigned>(u * members);
       if (counts[u] == 0) continue;
       Real out[width];
       COSMATI_UNROLL
-      for (int e = 0; e < width; ++e) out[e] = result(u, e, run, label[results == 1 ? 0 : e]);
+      for (int e = 0; e < width; ++e) out[e] = result(u, e, run);
       using Access = typename AccessAt<0, typename Traits::Outputs>::type;
       PrimitiveTensor const& tensor = params.tensor[primitive_inputs];
       Access::store(tensor, ContiguousRange{offset(tensor, run), policy.whole ? width : counts[u]}, out);
     }
   }
 
-  // Loads the labels of this thread's rows; -1: outside the classes.
-  COSMATI_DEVICE void load_labels(int (&label)[results]) const {
-    PrimitiveTensor const& tensor = params.tensor[primitive_inputs - 1];
-    COSMATI_UNROLL
-    for (int r = 0; r < results; ++r) {
-      label[r] = 0;
-      if (!is_loss() || !exists || r >= across_count) continue;
-      using Labels = typename Traits::Function::Labels;
-      int const given = Labels::integer(tensor, kept.offset(tensor.stride) + r * tensor.run_stride);
-      label[r] = given >= 0 && given < params.classes ? given : -1;
-    }
-  }
-
-  // Loads the scores of the labels, in flight while the exponentials are computed.
-  COSMATI_DEVICE void load_scores_of_labels(int const (&label)[results], Real (&score)[results]) const {
-    PrimitiveTensor const& scores = params.tensor[0];
-    using Scores = typename AccessAt<0, typename Traits::Inputs>::type;
-    COSMATI_UNROLL
-    for (int r = 0; r < results; ++r) {
-      score[r] = not_a_number();
-      if (!is_loss() || !exists || !leads() || r >= across_count || label[r] < 0) continue;
-      Real of_label[1];
-      // Along a row the stride is that of a complete run; an element's stride is 1/width of it.
-      Index const step = results == 1 ? scores.stride[policy.kept] / width : scores.stride[policy.kept];
-      Scores::load(params, scores,
-                   ContiguousRange{kept.offset(scores.stride) + r * scores.run_stride + label[r] * step, 1},
-                   of_label);
-      score[r] = static_cast<Real>(params.scalar[0]) * of_label[0];
-    }
-  }
-
-  COSMATI_DEVICE void write_losses([[maybe_unused]] Real const (&score)[results]) const {
-    if constexpr (Traits::Outputs::size > 1) {
-      if (!is_loss() || !exists || !leads()) return;
-      PrimitiveTensor const& losses = params.tensor[primitive_inputs + 1];
-      using Losses = typename AccessAt<1, typename Traits::Outputs>::type;
-      Real out[results];
-      COSMATI_UNROLL
-      for (int r = 0; r < results; ++r) out[r] = total[r].max - score[r] + log_of_sum[r];
-      Losses::store(losses, ContiguousRange{kept.offset(losses.stride), across_count}, out);
-    }
-  }
-
   COSMATI_DEVICE void run(RowShared<Traits>& shared) {
     auto const step = static_cast<unsigned>(members * loaded),
                begin = static_cast<unsigned>(team.member + block * team.along);
-    int label[results];
-    Real score[results];
-    load_labels(label);
+    this->load_labels();
     if (cached > 0) {
       load(begin);
-      load_scores_of_labels(label, score);
+      this->load_scores_of_labels();
       add();
     } else {
-      load_scores_of_labels(label, score);
+      this->load_scores_of_labels();
       for (unsigned i = begin; i < params.terms; i += step) {
         load(i);
         add();
       }
     }
     this->join(shared);
-    write_losses(score);
+    this->write_losses(shared);
     if (operation != RowOperation::loss) {
       if (cached > 0) {
-        write(begin, label);
+        write(begin);
       } else {
         for (unsigned i = begin; i < params.terms; i += step) {
           load(i);
-          write(i, label);
+          write(i);
         }
       }
     }

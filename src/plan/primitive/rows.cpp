@@ -18,10 +18,15 @@ void share_rows(PrimitivePass& pass, int inputs, PrimitiveTarget const& target) 
   PrimitivePolicy& policy = p.policy;
   auto const multiprocessors = static_cast<unsigned>(std::max(1, target.gpu.multiprocessors));
   auto const max_cached = static_cast<unsigned>(std::max(1, 64 / (policy.width * inputs)));
+  policy.whole = p.run_extent % policy.width == 0;
+  bool const packs = policy.runs_of_terms && policy.whole && inputs == 1 && pass.real == DataType::f32 &&
+                     size_of(pass.inputs[0].type) == 2 && policy.width >= 4;
   unsigned along;
   if (policy.runs_of_terms) {
     along = std::min(32u, power_of_two_from(p.terms));
     bool const few = p.positions < 8 * multiprocessors;
+    // Losses alone have more instructions per thread than per element, so fewer threads share a row.
+    if (packs && policy.operation == loss && !few && p.terms <= 16 * max_cached) along = std::min(16u, along);
     if (p.terms > 32 * max_cached || (few && p.terms > 32))
       along = std::min(primitive_threads, power_of_two_from(p.terms));
   } else {
@@ -33,7 +38,6 @@ void share_rows(PrimitivePass& pass, int inputs, PrimitiveTarget const& target) 
     if (p.positions / primitive_threads > 8 * multiprocessors && p.terms <= max_cached) along = 1;
   }
   policy.along = static_cast<int>(along);
-  policy.whole = p.run_extent % policy.width == 0;
   // A row that is too long for one block is held by the blocks of a cluster.
   auto const share_of = [&](int blocks) {
     unsigned const members = along * static_cast<unsigned>(blocks);
@@ -50,14 +54,12 @@ void share_rows(PrimitivePass& pass, int inputs, PrimitiveTarget const& target) 
   policy.unroll = target.emulated ? 2 : std::max(1, std::min(4, 32 / (policy.width * inputs)));
   policy.cached = share <= max_cached ? static_cast<int>(std::max(1u, share)) : 0;
   if (target.emulated) policy.cached = policy.runs_of_terms && policy.width == 4 && share <= 2 ? 2 : 0;
-  policy.packed = policy.cached > 0 && policy.runs_of_terms && policy.whole && inputs == 1 &&
-                  (policy.operation == softmax || policy.operation == log_softmax) &&
-                  pass.real == DataType::f32 && size_of(pass.inputs[0].type) == 2 && policy.width >= 4;
+  policy.packed = packs && policy.cached > 0;
   unsigned const across = primitive_threads / along;
   pass.blocks = (p.positions + across - 1) / across * static_cast<unsigned>(policy.cluster);
   int const results = policy.runs_of_terms ? 1 : policy.width;
-  pass.shared_bytes =
-      (results * 2 * static_cast<int>(primitive_threads) + 2) * (target.emulated ? 8 : size_of(pass.real));
+  pass.shared_bytes = ((results * 2 + 1) * static_cast<int>(primitive_threads) + 2) *
+                      (target.emulated ? 8 : size_of(pass.real));
 }
 
 // A pass over the rows along axis `axis`; there is no launch if there are no elements.
@@ -92,12 +94,13 @@ std::string too_many(Index rows, Index classes) {
                      classes, max_counted);
 }
 
-// Computes the loss of each row of scores (N, classes) into `losses` in the workspace, and the gradient if
-// requested.
-void add_losses(PrimitiveProgram& program, Shape const& shape, StridedTensor const& scores,
-                StridedTensor const* gradient, TensorDescription const& labels, Binding label_binding,
-                std::size_t losses, DataType real, double sign, double rubbish,
-                PrimitiveTarget const& target) {
+// Computes the losses of the rows of scores (N, classes) into `losses` in the workspace, and the gradient if
+// requested; returns how many there are: one per row, or one per block of the kernel, the sum of its rows.
+// 16-bit scores must have sign 1.
+Index add_losses(PrimitiveProgram& program, Shape const& shape, StridedTensor const& scores,
+                 StridedTensor const* gradient, TensorDescription const& labels, Binding label_binding,
+                 std::size_t losses, DataType real, double sign, double rubbish,
+                 PrimitiveTarget const& target) {
   StridedTensor const loss_of_row = strided_in_workspace("losses", real, shape, {0}, losses);
   CollapsedSpace space;
   PrimitivePass pass = row_pass(shape, 1, gradient != nullptr ? loss_and_gradient : loss, {scores},
@@ -113,16 +116,20 @@ void add_losses(PrimitiveProgram& program, Shape const& shape, StridedTensor con
   label.run_stride = static_cast<int>(labels.layout.stride[0]);
   label.stride[0] = labels.layout.stride[0] * (p.policy.runs_of_terms ? 1 : p.policy.width);
   pass.counts = {{label_binding, labels.type, false}};
+  Index const count =
+      p.policy.runs_of_terms ? pass.blocks / static_cast<unsigned>(p.policy.cluster) : shape[0];
   program.passes.push_back(std::move(pass));
+  return count;
 }
 
-void add_mean(PrimitiveProgram& program, Index count, std::size_t losses, DataType real,
+// Adds a pass for the mean loss of `rows` rows from `sums` sums of their losses.
+void add_mean(PrimitiveProgram& program, Index rows, Index sums, std::size_t losses, DataType real,
               StridedTensor loss_tensor, PrimitiveTarget const& target) {
   Reduction mean;
-  mean.shape = Shape(count);
+  mean.shape = Shape(sums);
   mean.reduced = {true};
   mean.terms = {"losses[e]", "v0", {}};
-  mean.last = {"s0[e] / count", "loss", {{"count", static_cast<double>(count)}}};
+  mean.last = {"s0[e] / count", "loss", {{"count", static_cast<double>(rows)}}};
   mean.inputs = {strided_in_workspace("losses", real, mean.shape, {0}, losses)};
   loss_tensor.name = "loss";
   std::fill_n(loss_tensor.stride, max_rank, Index{0});
@@ -174,10 +181,10 @@ PrimitiveProgram lower(CrossEntropyProblem const& problem, PrimitiveTarget const
   if (forward) all.push_back(strided("loss", problem.loss, argument_named(problem, "loss")));
   DataType const real = real_of(all);
   std::size_t const losses = reserve(program, shape[0], real);
-  add_losses(program, shape, all[0], problem.dx.present() ? &all[1] : nullptr, problem.labels,
-             argument_named(problem, "labels"), losses, real, 1, std::numeric_limits<double>::infinity(),
-             target);
-  if (forward) add_mean(program, shape[0], losses, real, all.back(), target);
+  Index const sums = add_losses(program, shape, all[0], problem.dx.present() ? &all[1] : nullptr,
+                                problem.labels, argument_named(problem, "labels"), losses, real, 1,
+                                std::numeric_limits<double>::infinity(), target);
+  if (forward) add_mean(program, shape[0], sums, losses, real, all.back(), target);
   return program;
 }
 
@@ -242,11 +249,12 @@ PrimitiveProgram lower(RbfProblem const& problem, PrimitiveTarget const& target)
   if (labeled && table.size() > 0) {
     std::size_t const losses = reserve(program, count, real);
     // The gradients replace the distances: a row is read before it is written.
-    add_losses(program, table, distances, forward ? nullptr : &gradient, problem.labels,
-               argument_named(problem, "labels"), losses, real, -1, problem.rubbish, target);
+    Index const sums =
+        add_losses(program, table, distances, forward ? nullptr : &gradient, problem.labels,
+                   argument_named(problem, "labels"), losses, real, -1, problem.rubbish, target);
     if (forward)
-      add_mean(program, count, losses, real, strided("loss", problem.loss, argument_named(problem, "loss")),
-               target);
+      add_mean(program, count, sums, losses, real,
+               strided("loss", problem.loss, argument_named(problem, "loss")), target);
   }
   if (forward) return program;
   auto const g = [&](int a, int b) {
