@@ -103,6 +103,22 @@ TEST(PrimitiveProgram, LossesOf16BitScoresKeepRowsPacked) {
   EXPECT_EQ(unaligned.passes[1].parameters.run_extent, 65536 * 32 / 256);
 }
 
+// Groups of 16 elements, with addresses that are constants of the kernel if x and y have the same strides.
+TEST(PrimitiveProgram, ResponseNormalizationLoadsTheNextGroupOfChannels) {
+  LrnProblem problem;
+  problem.x = problem.y = describe(f16, Shape(64, 256, 27, 27));
+  validate(problem);
+  auto const policy = [&] { return lower(problem, h200()).passes.at(0).parameters.policy; };
+  EXPECT_EQ(policy().unroll, 16);
+  EXPECT_EQ(policy().groups, 2);
+  EXPECT_EQ(policy().step, 27 * 27);
+  problem.x = problem.y = describe(f16, Shape(64, 256, 28, 28));
+  EXPECT_EQ(policy().width, 4);
+  EXPECT_EQ(policy().unroll, 4);
+  problem.y.layout.stride[1] = 28 * 30;
+  EXPECT_EQ(policy().step, 0);
+}
+
 TEST(PrimitiveProgram, RunsAreAsWideAsEveryTensorAllows) {
   AddProblem add{describe(f16, Shape(64, 64)), describe(f32, Shape(64, 64)), describe(f16, Shape(64, 64))};
   auto const width = [&] { return lower(add, h200()).passes[0].parameters.policy.width; };

@@ -39,6 +39,9 @@ struct PrimitivePolicy {
   bool backwards = false;      // start with the last positions, which the previous pass read last
   WindowPolicy window = {};
   unsigned fixed = 0;  // bit i: input i is the same in all runs of a thread
+  int step = 0;        // elements between channels of all tensors of local response normalization; 0: see
+                       // the parameters
+  int groups = 1;      // groups of `unroll` runs that a thread processes one after the other
 };
 
 // Element (i, j, ...) is at data[i * stride[0] + j * stride[1] + ...], with one stride per axis of the

@@ -76,33 +76,52 @@ struct LrnKernel {
   }
 };
 
-// A thread computes `unroll` channels with a compile-time window size: all elements of their windows are
-// loaded before the first sum. The axis of the channels counts such groups; window[0].index_step: elements
-// between channels of the result.
+// A thread computes `groups` groups of `unroll` channels with a compile-time window size, one after the
+// other: all elements of a group are loaded before its first sum, those of the next group before that. The
+// axis of the channels counts threads; window[0].index_step: elements between channels of the result.
 template <class Traits>
 struct LrnTile {
   using Real = typename Traits::Real;
   static constexpr int width = Traits::width, channels = Traits::unroll, size = Traits::window.columns;
   // Channels of a window before and after its center.
   static constexpr int before = (size - 1) / 2, after = size / 2;
+  // Resident blocks that small windows leave registers for.
+  static constexpr int blocks = Traits::groups == 1 || size > 5 ? 1 : width == 1 ? 4 : 3;
 
   PrimitiveParameters const& params;
+  PrimitivePolicy const policy;
   int const first, count;  // channel; elements of a run
 
-  // Loads channels [first + from, first + from + many).
+  // Elements between channels of x and of the result; known at compile time if they are equal.
+  COSMATI_DEVICE Index step() const { return policy.step > 0 ? policy.step : params.window[0].tap_step; }
+  COSMATI_DEVICE Index step_of_result() const {
+    return policy.step > 0 ? policy.step : params.window[0].index_step;
+  }
+
+  // Fetches channels [c, c + many), of which the first one is at `offset`.
+  template <class Tensor, int many>
+  COSMATI_DEVICE void fetch(PrimitiveTensor const& tensor, Index offset, Index step, int c,
+                            typename Tensor::template Raw<width> (&raw)[many]) const {
+    if (c >= 0 && c + many <= params.classes) {
+      COSMATI_UNROLL
+      for (int i = 0; i < many; ++i)
+        Tensor::template fetch<width>(params, tensor, ContiguousRange{offset + i * step, count}, raw[i]);
+      return;
+    }
+    COSMATI_UNROLL
+    for (int i = 0; i < many; ++i) {
+      raw[i].clear();
+      if (c + i >= 0 && c + i < params.classes)
+        Tensor::template fetch<width>(params, tensor, ContiguousRange{offset + i * step, count}, raw[i]);
+    }
+  }
+
+  // Loads channels [first + from, first + from + many); channel `first` is at `offset`.
   template <class Tensor, int many>
   COSMATI_DEVICE void load(PrimitiveTensor const& tensor, Index offset, Index step, int from,
                            Real (&to)[many][width]) const {
     typename Tensor::template Raw<width> raw[many];
-    COSMATI_UNROLL
-    for (int i = 0; i < many; ++i) {
-      int const c = first + from + i;
-      if (c >= 0 && c < params.classes)
-        Tensor::template fetch<width>(params, tensor, ContiguousRange{offset + (from + i) * step, count},
-                                      raw[i]);
-      else
-        raw[i].clear();
-    }
+    fetch<Tensor>(tensor, offset + from * step, step, first + from, raw);
     COSMATI_UNROLL
     for (int i = 0; i < many; ++i) Tensor::unpack(params, raw[i], to[i]);
   }
@@ -118,16 +137,32 @@ struct LrnTile {
 
   COSMATI_DEVICE void forward(Place const& place) const {
     using X = typename AccessAt<0, typename Traits::Inputs>::type;
-    PrimitiveTensor const &in = params.tensor[0], &result = params.tensor[primitive_inputs];
+    constexpr int kept = size - 1, all = channels + kept;
+    PrimitiveTensor const& in = params.tensor[0];
     auto const beta = static_cast<Real>(params.scalar[2]);
-    Real x[channels + size - 1][width];
-    load<X>(in, place.offset(in.stride), params.window[0].tap_step, -before, x);
-    COSMATI_UNROLL
-    for (int i = 0; i < channels; ++i) {
-      Real out[width];
+    Index offset = place.offset(in.stride), to = place.offset(params.tensor[primitive_inputs].stride);
+    Real x[all][width];
+    load<X>(in, offset, step(), -before, x);
+    for (int c = first, left = policy.groups; left > 0; --left, c += channels) {
+      typename X::template Raw<width> next[channels];
+      offset += channels * step();
+      if (left > 1) fetch<X>(in, offset + after * step(), step(), c + channels + after, next);
+      Real out[channels][width];
       COSMATI_UNROLL
-      for (int e = 0; e < width; ++e) out[e] = x[i + before][e] * power(base(x, i, e), -beta);
-      store(result, place, i, out);
+      for (int i = 0; i < channels; ++i) {
+        COSMATI_UNROLL
+        for (int e = 0; e < width; ++e) out[i][e] = x[i + before][e] * power(base(x, i, e), -beta);
+      }
+      store(to, c, out);
+      to += channels * step_of_result();
+      if (left == 1) break;
+      COSMATI_UNROLL
+      for (int i = 0; i < all; ++i) {
+        COSMATI_UNROLL
+        for (int e = 0; e < width; ++e)
+          if (i < kept) x[i][e] = x[i + channels][e];
+        if (i >= kept) X::unpack(params, next[i - kept], x[i]);
+      }
     }
   }
 
@@ -137,8 +172,7 @@ struct LrnTile {
     if constexpr (Traits::inputs > 1) {
       using X = typename AccessAt<0, typename Traits::Inputs>::type;
       using Gradient = typename AccessAt<1, typename Traits::Inputs>::type;
-      PrimitiveTensor const &in = params.tensor[0], &gradient = params.tensor[1],
-                            &result = params.tensor[primitive_inputs];
+      PrimitiveTensor const &in = params.tensor[0], &gradient = params.tensor[1];
       auto const beta = static_cast<Real>(params.scalar[2]);
       auto const factor = static_cast<Real>(2 * params.scalar[1] * params.scalar[2]);
       constexpr int some = channels + size - 1;  // channels whose windows contain one of these
@@ -156,30 +190,38 @@ struct LrnTile {
       }
       COSMATI_UNROLL
       for (int i = 0; i < channels; ++i) {
-        Real out[width];
         COSMATI_UNROLL
         for (int e = 0; e < width; ++e) {
           Real sum = 0;
           COSMATI_UNROLL
           for (int j = 0; j < size; ++j) sum += dy[i + j][e];
-          out[e] = scale[i][e] - factor * x[i + before + after][e] * sum;
+          scale[i][e] -= factor * x[i + before + after][e] * sum;
         }
-        store(result, place, i, out);
       }
+      store(place.offset(params.tensor[primitive_inputs].stride), first, scale);
     }
   }
 
-  COSMATI_DEVICE void store(PrimitiveTensor const& result, Place const& place, int i,
-                            Real const (&out)[width]) const {
-    if (first + i < params.classes)
-      AccessAt<0, typename Traits::Outputs>::type::store(
-          result, ContiguousRange{place.offset(result.stride) + i * params.window[0].index_step, count}, out);
+  // Stores channels [c, c + channels), of which the first one is at `offset`.
+  COSMATI_DEVICE void store(Index offset, int c, Real const (&out)[channels][width]) const {
+    if (c + channels <= params.classes)
+      store_first(offset, channels, out);
+    else
+      store_first(offset, params.classes - c, out);
+  }
+  COSMATI_DEVICE void store_first(Index offset, int many, Real const (&out)[channels][width]) const {
+    using Y = typename AccessAt<0, typename Traits::Outputs>::type;
+    COSMATI_UNROLL
+    for (int i = 0; i < channels; ++i)
+      if (i < many)
+        Y::store(params.tensor[primitive_inputs], ContiguousRange{offset + i * step_of_result(), count},
+                 out[i]);
   }
 };
 
 // Grid: ceil(positions / threads) blocks.
 template <class Traits>
-COSMATI_KERNEL(Traits::threads, 1)
+COSMATI_KERNEL(Traits::threads, LrnTile<Traits>::blocks)
 lrn_tile_kernel(COSMATI_PARAMETER PrimitiveParameters params) {
   unsigned const position =
       static_cast<unsigned>(arch::block_x()) * Traits::threads + static_cast<unsigned>(arch::thread());
@@ -187,7 +229,8 @@ lrn_tile_kernel(COSMATI_PARAMETER PrimitiveParameters params) {
   PrimitivePolicy const policy = Traits::policy(params);
   Place const place(params.axis, policy.kept, position);
   LrnTile<Traits> const tile{
-      params, static_cast<int>(place.at[policy.columns_axis]) * LrnTile<Traits>::channels,
+      params, policy,
+      static_cast<int>(place.at[policy.columns_axis]) * LrnTile<Traits>::channels * policy.groups,
       policy.whole ? Traits::width : run_count<Traits::width>(params.run_extent, place.at[0])};
   if (policy.operation == 1)
     tile.backward(place);

@@ -17,7 +17,8 @@ struct PrimitiveTraits {
   using Outputs = Outputs_;
   static constexpr int threads = policy_.threads;
   static constexpr int width = policy_.width, unroll = policy_.unroll, cached = policy_.cached,
-                       cluster = policy_.cluster, along = policy_.along, operation = policy_.operation;
+                       cluster = policy_.cluster, along = policy_.along, operation = policy_.operation,
+                       groups = policy_.groups;
   static constexpr bool runs_of_terms = policy_.runs_of_terms, packed = policy_.packed;
   static constexpr WindowPolicy window = policy_.window;
   static constexpr int inputs = Function::inputs, outputs = Final::outputs;

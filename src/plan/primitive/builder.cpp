@@ -315,7 +315,7 @@ void finish(PrimitivePass& pass, CollapsedSpace const& space) {
         fmt::format(" of {}, {} x {} taps at once", policy.window.runs_of_columns ? "columns" : "planes",
                     policy.window.rows, policy.window.columns);
   else if (policy.window.columns > 0)
-    pass.text += fmt::format(", {} channels per thread", policy.unroll);
+    pass.text += fmt::format(", {} channels per thread", policy.unroll * policy.groups);
   pass.text += fmt::format(", {} blocks", pass.blocks);
   if (pass.splits > 1) pass.text += fmt::format(" x {} parts", pass.splits);
 }

@@ -298,25 +298,33 @@ void add_lrn(PrimitiveProgram& program, LrnProblem const& problem, Shape const& 
   pass.real = real_of(all);
   int const last = static_cast<int>(space.positions.size()) - 1;
   bool const runs_along_channels = last == 0;
-  // A thread computes several channels if their windows fit in registers.
+  // A thread computes several channels if their windows fit in registers: of y, groups of 16 elements, of
+  // which the next one is loaded while one is computed.
   Index const own_width = runs_along_channels ? 1 : width;
-  Index const of_thread = target.emulated                         ? 2
-                          : pass.real == DataType::f32 && forward ? 32 / std::min<Index>(own_width, 2)
-                                                                  : 8;
+  bool const in_groups = forward && (target.emulated || pass.real == DataType::f32);
+  Index const of_group = target.emulated ? 2 : in_groups ? 16 / own_width : 8;
+  int const groups = target.emulated  ? (in_groups ? 2 : 1)
+                     : !in_groups     ? 1
+                     : own_width == 1 ? 2
+                                      : static_cast<int>(own_width);
+  Index const of_thread = of_group * groups;
   bool const by_tiles =
       !innermost && !runs_along_channels && (target.emulated ? problem.size == 5 : problem.size <= 9);
   if (by_tiles) {
-    SpaceAxis& groups = space.positions.back();
-    groups.extent = (groups.extent + of_thread - 1) / of_thread;
-    for (Index& stride : groups.stride) stride *= of_thread;
+    SpaceAxis& axis = space.positions.back();
+    axis.extent = (axis.extent + of_thread - 1) / of_thread;
+    for (Index& stride : axis.stride) stride *= of_thread;
   }
   fill_space(pass, space, inputs, outputs, static_cast<int>(own_width), false);
   PrimitiveParameters& p = pass.parameters;
   if (by_tiles) {
-    p.policy.unroll = static_cast<int>(of_thread);
+    p.policy.unroll = static_cast<int>(of_group);
+    p.policy.groups = groups;
     p.policy.window.columns = static_cast<int>(problem.size);
     p.policy.whole = p.run_extent % own_width == 0;
     p.window[0].index_step = outputs[0].stride[1];
+    if (forward && inputs[0].stride[1] == outputs[0].stride[1] && outputs[0].stride[1] <= 1 << 20)
+      p.policy.step = static_cast<int>(outputs[0].stride[1]);
   }
   p.policy.columns_axis = innermost ? 0 : last;
   p.policy.operation = forward ? 0 : 1;
