@@ -94,6 +94,57 @@ TEST(Cluster, MistakesAreReported) {
               "a launch of clusters of 4 x 4 x 2 blocks; each extent must be at least 1, their product");
 }
 
+struct SendStorage {
+  arch::Barrier received;
+  double number[4][32];
+};
+
+// Each block sends a number from each of its threads to all blocks, which wait for all of them.
+template <class P>
+COSMATI_KERNEL(32, 1)
+send_to_all(COSMATI_PARAMETER P params) {
+  auto& storage = arch::shared_storage<SendStorage>();
+  int const self = arch::thread(), rank = arch::block_of_cluster(), blocks = arch::blocks_of_cluster();
+  if (self == 0) {
+    arch::init(storage.received, 1);
+    arch::arrive_expecting(storage.received, blocks * 32 * static_cast<int>(sizeof(double)));
+    if (params.mistake != Mistake::no_publish) arch::publish_barriers();
+  }
+  arch::cluster_arrive_relaxed();
+  arch::cluster_wait();
+  if (params.mistake != Mistake::leaves_early || rank == 0)
+    for (int to = 0; to < blocks; ++to)
+      arch::send(storage.number[rank][self], 100.0 * arch::block_x() + self, storage.received, to);
+  arch::acquire(storage.received, 0);
+  for (int from = 0; from < blocks; ++from)
+    params.out[(arch::block_x() * 4 + from) * 32 + self] = static_cast<int>(storage.number[from][self]);
+}
+
+std::string report_of_sends(std::vector<int>& out, Mistake mistake, int blocks) {
+  out.assign(8 * 4 * 32, -5);
+  Params const params{{}, out.data(), mistake};
+  return testing::report_of([&] {
+    emulator::launch_kernel_clusters<send_to_all<Params>>({8, 1, 1}, {blocks, 1, 1}, 32,
+                                                          static_cast<int>(sizeof(SendStorage)), params, 2);
+  });
+}
+
+TEST(Cluster, BlocksSendToEachOther) {
+  std::vector<int> out;
+  for (int const blocks : {1, 2, 4}) {
+    ASSERT_EQ(report_of_sends(out, Mistake::none, blocks), "");
+    for (int i = 0; i < static_cast<int>(out.size()); ++i) {
+      int const thread = i % 32, from = i / 32 % 4, block = i / 128;
+      int const expected = from < blocks ? 100 * (block / blocks * blocks + from) + thread : -5;
+      ASSERT_EQ(out[static_cast<std::size_t>(i)], expected) << i;
+    }
+  }
+  EXPECT_SAYS(
+      report_of_sends(out, Mistake::no_publish, 2),
+      "sends to a barrier at byte 0 of shared memory, which is another block's, and was not published");
+  EXPECT_SAYS(report_of_sends(out, Mistake::leaves_early, 2), "is missing 256 bytes that no copy delivers");
+}
+
 struct MulticastStorage {
   alignas(128) int box[4][32];
   arch::Barrier full, empty;

@@ -63,6 +63,33 @@ COSMATI_DEVICE void arrive_after_copies(Barrier& barrier) {
                : "memory");
 }
 
+// Stores 4 or 8 bytes at the same offset in another block of the cluster, or in this one, without waiting;
+// the phase of the barrier there counts them, and threads that acquire it see them. Needs no fence, but no
+// block may send before a cluster barrier after the barrier's publish_barriers(), or exit before it has
+// received.
+template <class T>
+COSMATI_DEVICE void send(T& to, T value, Barrier& barrier, int block_of_cluster) {
+  if constexpr (sizeof(T) == 4)
+    asm volatile(
+        "{\n.reg .b32 there, barrier;\n"
+        "mapa.shared::cluster.u32 there, %0, %3;\n"
+        "mapa.shared::cluster.u32 barrier, %2, %3;\n"
+        "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.b32 [there], %1, [barrier];\n}" ::"r"(
+            shared_address(&to)),
+        "r"(__builtin_bit_cast(unsigned, value)), "r"(shared_address(&barrier)), "r"(block_of_cluster)
+        : "memory");
+  else
+    asm volatile(
+        "{\n.reg .b32 there, barrier;\n"
+        "mapa.shared::cluster.u32 there, %0, %3;\n"
+        "mapa.shared::cluster.u32 barrier, %2, %3;\n"
+        "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.b64 [there], %1, [barrier];\n}" ::"r"(
+            shared_address(&to)),
+        "l"(__builtin_bit_cast(unsigned long long, value)), "r"(shared_address(&barrier)),
+        "r"(block_of_cluster)
+        : "memory");
+}
+
 // Returns when the phase of this parity is complete; immediately if it precedes the current one.
 COSMATI_DEVICE void wait(Barrier& barrier, int parity) {
   asm volatile(
@@ -106,6 +133,10 @@ COSMATI_DEVICE void arrive_expecting(Barrier& barrier, int bytes) {
   emulator::arrive_at_barrier(&barrier, -1, bytes);
 }
 COSMATI_DEVICE void arrive_after_copies(Barrier& barrier) { emulator::arrive_after_copies(&barrier); }
+template <class T>
+COSMATI_DEVICE void send(T& to, T value, Barrier& barrier, int block_of_cluster) {
+  emulator::send_to_block(&to, &value, static_cast<int>(sizeof value), &barrier, block_of_cluster);
+}
 COSMATI_DEVICE void wait(Barrier& barrier, int parity) { emulator::wait_for_barrier(&barrier, parity); }
 COSMATI_DEVICE void acquire(Barrier& barrier, int parity) { emulator::wait_for_barrier(&barrier, parity); }
 COSMATI_DEVICE void named_barrier(int id, int threads) { emulator::named_barrier(id, threads, true); }

@@ -46,6 +46,7 @@ void init_barrier(void* barrier, int arrivals);
 void publish_barriers();
 void arrive_at_barrier(void* barrier, int block, int expected_bytes);
 void arrive_after_copies(void* barrier);
+void send_to_block(void* shared, void const* value, int bytes, void* barrier, int block);
 void wait_for_barrier(void* barrier, int parity);
 void named_barrier(int id, int threads, bool waits);
 

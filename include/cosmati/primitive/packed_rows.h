@@ -5,7 +5,8 @@
 
 namespace cosmati {
 
-// All runs are complete, and are along the rows. Scores of losses are not scaled: scalar[0] is 1.
+// All runs are complete, and are along the rows, whose elements are adjacent. Scores of losses are not
+// scaled: scalar[0] is 1.
 template <class Traits>
 struct PackedRowKernel : RowLosses<Traits> {
   using Base = RowLosses<Traits>;
@@ -26,9 +27,11 @@ struct PackedRowKernel : RowLosses<Traits> {
     return static_cast<unsigned>(team.member + (block + u * policy.cluster) * team.along);
   }
   COSMATI_DEVICE bool has(int u) const { return exists && run_of(u) < params.terms; }
-  COSMATI_DEVICE Index offset(PrimitiveTensor const& tensor, int u) const {
-    return kept.offset(tensor.stride) + run_of(u) * tensor.stride[policy.kept];
+  // Run u of this thread begins at first_of(tensor) + u * distance().
+  COSMATI_DEVICE Index first_of(PrimitiveTensor const& tensor) const {
+    return kept.offset(tensor.stride) + run_of(0) * Index{width};
   }
+  COSMATI_DEVICE Index distance() const { return policy.cluster * team.along * Index{width}; }
   COSMATI_DEVICE void forget() {
     COSMATI_UNROLL
     for (int u = 0; u < cached; ++u) {
@@ -38,12 +41,15 @@ struct PackedRowKernel : RowLosses<Traits> {
   }
 
   COSMATI_DEVICE void run(RowShared<Traits>& shared) {
+    this->start(shared);
+    PrimitiveTensor const& x = params.tensor[0];
+    Index const first = first_of(x);
     Pair largest = X::pair_of(lowest<Real>());
     COSMATI_UNROLL
     for (int u = 0; u < cached; ++u) {
       COSMATI_UNROLL
       for (int i = 0; i < pairs; ++i) in[u][i] = X::pair_of(lowest<Real>());
-      if (has(u)) X::load_pairs(params.tensor[0], offset(params.tensor[0], u), in[u]);
+      if (has(u)) X::load_pairs(x, first + u * distance(), in[u]);
     }
     this->load_labels();
     this->load_scores_of_labels();
@@ -68,12 +74,12 @@ struct PackedRowKernel : RowLosses<Traits> {
       forget();
       write();
     }
-    if (policy.cluster > 1) arch::cluster_wait();
   }
 
   COSMATI_DEVICE void write() const {
     using Y = typename AccessAt<0, typename Traits::Outputs>::type;
     PrimitiveTensor const& y = params.tensor[primitive_inputs];
+    Index const first = first_of(y);
     bool const of_loss = operation == RowOperation::loss_and_gradient;
     Real const scale = of_loss ? this->gradient_scale(0) : Real(1), scaled = factor[0] * scale;
     COSMATI_UNROLL
@@ -91,7 +97,7 @@ struct PackedRowKernel : RowLosses<Traits> {
         COSMATI_UNROLL
         for (int e = 0; e < width; ++e) out[e] -= e == of_label ? scale : Real(0);
       }
-      Y::store(y, ContiguousRange{offset(y, u), width}, out);
+      Y::store(y, ContiguousRange{first + u * distance(), width}, out);
     }
   }
 };

@@ -4,9 +4,17 @@
 
 namespace cosmati {
 
+// Blocks per multiprocessor; the logarithm of softmax, which the compiler converts only once, needs more
+// registers.
+template <class Traits>
+inline constexpr int resident_row_clusters =
+    !Traits::packed                                                    ? 1
+    : Traits::operation == static_cast<int>(RowOperation::log_softmax) ? 3
+                                                                       : 5;
+
 // row_kernel() for rows shared by a cluster of blocks. Grid: positions * policy.cluster blocks.
 template <class Traits>
-COSMATI_CLUSTER_KERNEL(Traits::threads, Traits::packed ? 3 : 1, Traits::cluster)
+COSMATI_CLUSTER_KERNEL(Traits::threads, resident_row_clusters<Traits>, Traits::cluster)
 row_cluster_kernel(COSMATI_PARAMETER PrimitiveParameters params) {
   Team const team(Traits::policy(params), Traits::threads);
   auto const number = static_cast<unsigned>(arch::block_x());

@@ -58,6 +58,14 @@ struct RowLosses : RowTotals<Traits> {
     }
   }
 
+  // Makes the total known to all threads of the row. The exchange waits for the score of the label, which
+  // another block may replace by dx afterwards.
+  COSMATI_DEVICE void join(RowShared<Traits>& shared) {
+    if (policy.cluster > 1 && this->operation == RowOperation::loss_and_gradient)
+      score[0] = arch::exchange(score[0], 0);
+    Totals::join(shared);
+  }
+
   // The factor of (softmax - (i == label)) in the gradient of row r.
   COSMATI_DEVICE Real gradient_scale(int r) const {
     return label[r] < 0 ? not_a_number() : static_cast<Real>(params.scalar[0] * params.scalar[1]);

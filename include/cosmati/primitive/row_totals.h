@@ -1,6 +1,8 @@
 // Reductions over the threads that share a row.
 #pragma once
+#include "cosmati/arch/barrier.h"
 #include "cosmati/arch/cluster.h"
+#include "cosmati/core/cluster.h"
 #include "cosmati/primitive/math.h"
 #include "cosmati/primitive/reduce.h"
 
@@ -36,8 +38,9 @@ struct ExponentialSum {
 
 template <class Traits>
 struct RowShared {
+  arch::Barrier received;  // the totals of all blocks of the cluster
+  typename Traits::Real of_block[max_cluster_blocks][2];
   typename Traits::Real value[results_of<Traits>][2][Traits::threads];
-  typename Traits::Real of_block[2];
   typename Traits::Real loss[Traits::threads];  // of each row of the block
 };
 
@@ -79,6 +82,17 @@ struct RowTotals {
   }
   COSMATI_DEVICE bool leads() const { return team.member == 0 && block == 0; }
 
+  // Called first. The blocks of a cluster wait for each other only before they send their totals.
+  COSMATI_DEVICE void start(RowShared<Traits>& shared) const {
+    if (policy.cluster == 1) return;
+    if (arch::thread() == 0) {
+      arch::init(shared.received, 1);
+      arch::arrive_expecting(shared.received, policy.cluster * static_cast<int>(sizeof shared.of_block[0]));
+      arch::publish_barriers();
+    }
+    arch::cluster_arrive_relaxed();
+  }
+
   // Makes the total known to all threads of the row.
   COSMATI_DEVICE void join(RowShared<Traits>& shared) {
     Real own[results];
@@ -118,16 +132,17 @@ struct RowTotals {
       join_lanes(warps);
     }
     if (policy.cluster > 1) {
-      if (arch::thread() == 0) {
-        shared.of_block[0] = total[0].max;
-        shared.of_block[1] = total[0].sum;
-      }
-      arch::cluster_arrive();
+      // Each block sends its total to all blocks. A cluster barrier that releases shared memory would be a
+      // fence of the whole device in every thread.
       arch::cluster_wait();
-      Real const* const other = arch::in_block(shared.of_block, arch::thread() % policy.cluster);
+      int const lane = arch::thread();
+      if (lane < 2 * policy.cluster)
+        arch::send(shared.of_block[block][lane % 2], lane % 2 == 0 ? total[0].max : total[0].sum,
+                   shared.received, lane / 2);
+      arch::acquire(shared.received, 0);
+      Real const(&other)[2] = shared.of_block[lane % policy.cluster];
       total[0] = {other[0], other[1]};
       join_lanes(policy.cluster);
-      arch::cluster_arrive();  // no block exits before all have read
     }
     // If dx is x, the score of the label has been read before this point.
     if (operation == RowOperation::loss_and_gradient) arch::warp_barrier();

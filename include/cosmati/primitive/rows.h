@@ -146,6 +146,7 @@ struct RowKernel : RowLosses<Traits> {
   }
 
   COSMATI_DEVICE void run(RowShared<Traits>& shared) {
+    this->start(shared);
     auto const step = static_cast<unsigned>(members * loaded),
                begin = static_cast<unsigned>(team.member + block * team.along);
     this->load_labels();
@@ -172,7 +173,6 @@ struct RowKernel : RowLosses<Traits> {
         }
       }
     }
-    if (policy.cluster > 1) arch::cluster_wait();
   }
 };
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "cosmati/core/cluster.h"
 #include "src/plan/primitive/lower.h"
 
 namespace cosmati::plan {
@@ -20,7 +21,7 @@ void share_rows(PrimitivePass& pass, int inputs, PrimitiveTarget const& target) 
   auto const max_cached = static_cast<unsigned>(std::max(1, 64 / (policy.width * inputs)));
   policy.whole = p.run_extent % policy.width == 0;
   bool const packs = policy.runs_of_terms && policy.whole && inputs == 1 && pass.real == DataType::f32 &&
-                     size_of(pass.inputs[0].type) == 2 && policy.width >= 4;
+                     size_of(pass.inputs[0].type) == 2 && policy.width >= 4 && p.tensor[0].run_stride == 1;
   unsigned along;
   if (policy.runs_of_terms) {
     along = std::min(32u, power_of_two_from(p.terms));
@@ -58,8 +59,9 @@ void share_rows(PrimitivePass& pass, int inputs, PrimitiveTarget const& target) 
   unsigned const across = primitive_threads / along;
   pass.blocks = (p.positions + across - 1) / across * static_cast<unsigned>(policy.cluster);
   int const results = policy.runs_of_terms ? 1 : policy.width;
-  pass.shared_bytes = ((results * 2 + 1) * static_cast<int>(primitive_threads) + 2) *
-                      (target.emulated ? 8 : size_of(pass.real));
+  // RowShared
+  pass.shared_bytes = 8 + ((results * 2 + 1) * static_cast<int>(primitive_threads) + 2 * max_cluster_blocks) *
+                              (target.emulated ? 8 : size_of(pass.real));
 }
 
 // A pass over the rows along axis `axis`; there is no launch if there are no elements.

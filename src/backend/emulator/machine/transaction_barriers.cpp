@@ -147,6 +147,21 @@ void arrive_at_barrier(void* address, int rank, int bytes) {
     async.complete(*barrier, __builtin_return_address(0));
 }
 
+void send_to_block(void* shared, void const* value, int bytes, void* address, int rank) {
+  Thread& thread = running_thread();
+  if (!thread.block.can_wait()) return;
+  void* const to = in_block(shared, rank);
+  if (!thread.block.can_wait()) return;
+  Block& block = thread.block.cluster().block(rank);
+  TransactionBarrier* const barrier = find_barrier(thread, address, block, "sends to a barrier");
+  if (barrier == nullptr) return;
+  __builtin_memcpy(to, value, static_cast<std::size_t>(bytes));
+  sanitizers::release(&barrier->sync[barrier->phase % 2]);
+  barrier->bytes -= bytes;
+  if (barrier->in_flight == 0 && barrier->after_copies == 0)
+    block.async()->complete(*barrier, __builtin_return_address(0));
+}
+
 void arrive_after_copies(void* address) {
   Thread& thread = running_thread();
   if (!thread.block.can_wait()) return;
