@@ -186,7 +186,7 @@ void parse_measured_words(std::string const& subject, Words const& words, Tuning
   }
   line.problems = subject + " backend=" + backend;
   if (subject == "gemm") {
-    line.problems += take_gemm_class(left);
+    line.problems += take_gemm_class(left, line.measured);
   } else {
     for (std::string const key : convolution_keys) {
       std::string const value = taken(left, key);

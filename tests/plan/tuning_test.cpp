@@ -62,7 +62,8 @@ TEST(Tuning, OneClassIsWhatIsCutIntoTheSameTiles) {
   };
   EXPECT_TRUE(same(large(4096), large(4040)));
   EXPECT_FALSE(same(large(4096), large(4032)));
-  EXPECT_TRUE(same(large(8), large(16)));
+  EXPECT_TRUE(same(large(24), large(32)));
+  EXPECT_FALSE(same(large(8), large(16))) << "gemv reads the other operand again for more rows";
   EXPECT_FALSE(same(large(16), large(32)));
   EXPECT_FALSE(same(large(4096), large(4095))) << "its columns are not aligned";
   EXPECT_FALSE(same(large(), product(DataType::bf16, DataType::bf16, 4096, 4096, 4096, "nt")));
@@ -89,6 +90,15 @@ TEST(Tuning, ALineIsReadAsItIsWritten) {
   EXPECT_EQ(TuningTable::parse("# nothing\n\n \r\n", "tuning.txt").size(), 0U);
 }
 
+TEST(Tuning, AnOldLineAppliesToTheExtentsItMeasured) {
+  TuningLine line = line_for(large(1));
+  line.measured = "1x4096x4096x1";
+  std::string const text = replaced(to_string(line), " m=1 ", " m=16 ");
+  TuningTable const table = TuningTable::parse(text + '\n', "tuning.txt");
+  EXPECT_NE(table.find(line.problems, line.gpu), nullptr);
+  EXPECT_EQ(table.find(line_for(large(16)).problems, line.gpu), nullptr);
+}
+
 TEST(Tuning, WhatIsNoLineIsToldWithItsNumber) {
   std::string const good = to_string(line_for(large()));
   auto const complaint = [](std::string const& line) -> std::string {
@@ -113,7 +123,7 @@ TEST(Tuning, WhatIsNoLineIsToldWithItsNumber) {
            {" splits=1", " splits=1 split=1", "unknown key 'split' in a line for gemm"},
            {" splits=1", " splits=1 and", "'and' is not of the form key=value"},
            {" splits=1", " splits=", "splits= has no value"},
-           {" m=4096", " m=4095", "m=4095; expected 16, 32 or a multiple of 64; nearest above: 4096"},
+           {" m=4096", " m=4095", "m=4095; expected 1 to 16, 32 or a multiple of 64; nearest above: 4096"},
            {"a=bf16/k8", "a=bf16/n8", "a=bf16/n8; expected a type, an index and a width, such as bf16/m8"},
            {"a=bf16/k8", "a=whole/k8", "a=whole/k8: "},
            {"a=bf16/k8", "a=half/k8", "a=half/k8; expected f16"},

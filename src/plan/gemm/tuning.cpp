@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstdio>
 #include <map>
 
 #include "cosmati/ops/error.h"
@@ -63,7 +64,7 @@ void check_class_word(std::string const& key, std::string const& value) {
     Index const extent = positive(key, value);
     if (extent_of_class(extent) != extent)
       refuse_word(key, value,
-                  fmt::format("16, 32 or a multiple of 64; nearest above: {}", extent_of_class(extent)));
+                  fmt::format("1 to 16, 32 or a multiple of 64; nearest above: {}", extent_of_class(extent)));
   } else if (key == "batch") {
     (void)positive(key, value);
   } else if (key == "epilogue") {
@@ -73,6 +74,24 @@ void check_class_word(std::string const& key, std::string const& value) {
       refuse_word(key, value, "light or long, and +N for N more matrices");
     if (plus != std::string::npos) (void)positive(key, value.substr(plus + 1));
   }
+}
+
+// Replaces an extent of 16 by the one that was measured: in older files, a class had all extents up to 16.
+void narrow_class(std::map<std::string, std::string>& values, std::string const& measured) {
+  constexpr Index oldest = 16;
+  long long a = 0, b = 0, k = 0;
+  if (std::sscanf(measured.c_str(), "%lldx%lldx%lld", &a, &b, &k) != 3) return;
+  auto const is_of = [&](char const* key, Index extent) {
+    return std::to_string(std::max(oldest, extent_of_class(extent))) == values[key];
+  };
+  auto const narrow = [&](char const* key, Index extent) {
+    if (values[key] == std::to_string(oldest)) values[key] = std::to_string(extent_of_class(extent));
+  };
+  if (is_of("k", k)) narrow("k", k);
+  bool const exchanged = !is_of("m", a) || !is_of("n", b);
+  if (exchanged && (!is_of("m", b) || !is_of("n", a))) return;
+  narrow("m", exchanged ? b : a);
+  narrow("n", exchanged ? a : b);
 }
 
 }  // namespace
@@ -92,7 +111,7 @@ void check_type_word(std::string const& key, std::string const& value, std::stri
 }
 
 Index extent_of_class(Index extent) {
-  if (extent <= 16) return 16;
+  if (extent <= 16) return extent;
   return extent <= 32 ? 32 : (extent + 63) / 64 * 64;
 }
 
@@ -153,22 +172,26 @@ GemmPolicy policy_of(TuningLine const& line) {
   return policy;
 }
 
-std::string take_gemm_class(std::vector<std::pair<std::string, std::string>>& words) {
-  std::string text;
+std::string take_gemm_class(std::vector<std::pair<std::string, std::string>>& words,
+                            std::string const& measured) {
+  std::map<std::string, std::string> values;
   for (std::string const key : class_keys) {
     auto const found =
         std::find_if(words.begin(), words.end(), [&](auto const& word) { return word.first == key; });
     if (found == words.end()) throw Error(ErrorCode::bad_file, "the key " + key + " is missing");
     check_class_word(key, found->second);
-    text += ' ' + key + '=' + found->second;
+    values[key] = found->second;
     words.erase(found);
   }
+  narrow_class(values, measured);
+  std::string text;
+  for (std::string const key : class_keys) text += ' ' + key + '=' + values[key];
   return text;
 }
 
 void parse_gemm_words(std::vector<std::pair<std::string, std::string>> const& words, TuningLine& line) {
   auto left = words;
-  line.problems = "gemm" + take_gemm_class(left);
+  line.problems = "gemm" + take_gemm_class(left, line.measured);
   std::map<std::string, std::string> values(left.begin(), left.end());
   auto const take = [&values](std::string const& key) {
     auto const found = values.find(key);

@@ -9,7 +9,8 @@
 
 namespace cosmati::plan {
 
-// Returns the extent that represents all extents with the same tiles: 16, 32, or the next multiple of 64.
+// Returns the extent that represents all extents with the same tiles: itself up to 16, where kernels that
+// stream one operand depend on it, then 32 or the next multiple of 64.
 Index extent_of_class(Index extent);
 
 // Returns "gemm a=bf16/k8 b=bf16/k8 c=none d=bf16/8 sum=f32 epilogue=light m=4096 n=4096 k=4096 batch=1", for
@@ -36,8 +37,9 @@ GemmPolicy policy_of(TuningLine const& line);
 void check_type_word(std::string const& key, std::string const& value, std::string const& type);
 
 // Removes the words of a class from `words` and returns them as text, as gemm_class() does but without the
-// operation. Throws Error(bad_file).
-std::string take_gemm_class(std::vector<std::pair<std::string, std::string>>& words);
+// operation. `measured`: the extents that were measured, as in TuningLine::measured. Throws Error(bad_file).
+std::string take_gemm_class(std::vector<std::pair<std::string, std::string>>& words,
+                            std::string const& measured);
 
 // Reads the class, kernel, policy and splits of a line. Throws Error.
 void parse_gemm_words(std::vector<std::pair<std::string, std::string>> const& words, TuningLine& line);
