@@ -25,7 +25,8 @@ struct Fit {
   double cluster_seconds = 0.3e-6, saved_by_sharing = 0.05;
   // Clusters of four were faster than predicted without these factors: of 79 products whose plan 0.95
   // changed, 53 became faster, by 5.5 % on average, and 21 in clusters of 4x1 and 1x4 by another 5 % with
-  // 0.92 (H200; docs/decisions/0045).
+  // 0.92 (H200; docs/decisions/0045). Tiles of few steps have little to share: 2048x2048x2 took 7.3 us, in
+  // single blocks 4.7.
   double of_square_of_four = 0.95, of_row_of_four = 0.92;
   // In batches: how much longer writing takes with twice as many loads for each element (H200: 2048x2048x128,
   // 64 matrices, by 15 policies; 128x256 in pairs took 2 to 6 % less than alone in ten batches with short k).
@@ -169,8 +170,9 @@ int lines_of_b(GemmRecipe const& recipe, CanonicalGemm const& form, Volume const
   return loaded_lines(recipe.b.along, p.block_n, p.cluster_m, form.n, volume);
 }
 
-double share_of_cluster(Fit const& fit, GemmPolicy const& p) {
-  if (p.cluster_m * p.cluster_n != 4) return 1;
+double share_of_cluster(Fit const& fit, GemmPolicy const& p, Volume const& volume) {
+  constexpr Index few_steps = 4;
+  if (p.cluster_m * p.cluster_n != 4 || volume.steps <= few_steps) return 1;
   return p.cluster_m == p.cluster_n ? fit.of_square_of_four : fit.of_row_of_four;
 }
 
@@ -213,7 +215,7 @@ class Prediction {
   double seconds() const {
     double const multiply = multiply_seconds(), load = load_seconds();
     double const slower = refills_few_stages() ? fit_.few_stages : 1.0;
-    return share_of_cluster(fit_, p_) *
+    return share_of_cluster(fit_, p_, volume_) *
            (launch_seconds(fit_, p_, volume_, recipe_.splits, gpu_) +
             std::max(slower * (multiply + store_seconds(multiply)), load + write_seconds()) +
             fit_.not_overlapped * std::min(multiply, load) + exchange_seconds() + combine_seconds() +
@@ -479,7 +481,7 @@ double least_seconds_by_wgmma(GemmRecipe const& recipe, CanonicalGemm const& for
   double const whole = launch_seconds(fit, p, volume, splits, gpu) + std::max(multiply, load) +
                        fit.not_overlapped * std::min(multiply, load);
   double const parts = splits == 1 ? 0 : fit.handed_on + splits * seconds_of_slot(fit, recipe);
-  return rounding * share_of_cluster(fit, p) * (whole + parts);
+  return rounding * share_of_cluster(fit, p, volume) * (whole + parts);
 }
 
 }  // namespace cosmati::plan
