@@ -3,7 +3,7 @@
 # Included by the build, it adds the generated source to the library `cosmati`; run as a script
 # (cmake -DEMBED_ROOT=include -DEMBED_HEADERS="a.h|b.h" -DEMBED_OUTPUT=FILE -P embed.cmake) it writes that source.
 if(NOT CMAKE_SCRIPT_MODE_FILE)
-  foreach(folder core arch tile gemm gemm/f64 gemm/operands gemm/small conv conv/fft conv/grouped conv/pointwise conv/small_c conv/winograd primitive network)
+  foreach(folder core arch tile gemm gemm/f64 gemm/operands gemm/small conv conv/fft conv/depthwise conv/grouped conv/pointwise conv/small_c conv/winograd primitive network)
     file(GLOB headers CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/include/cosmati/${folder}/*.h)
     list(APPEND embedded_headers ${headers})
   endforeach()

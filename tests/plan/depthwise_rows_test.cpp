@@ -209,7 +209,8 @@ TEST(DepthwiseRows, PartsFillTheMultiprocessorsEvenly) {
 // With 7x7 taps, runs of eight columns where runs of seven leave half or a third of the last one over.
 TEST(DepthwiseRows, RunsOfSevenOrEightColumns) {
   auto const run = [](Index columns) {
-    Geometry const g = padded(channels(64, 7, 1, columns, columns), 3, 3, 3, 3);
+    Geometry g = padded(channels(64, 7, 1, columns, columns), 3, 3, 3, 3);
+    g.n = 512;
     auto const plan = make_plan(
         problem_of(ConvolutionDirection::forward, DataType::f16, DataType::f16, TensorFormat::nhwc, g),
         described_h200(), only());
@@ -217,6 +218,51 @@ TEST(DepthwiseRows, RunsOfSevenOrEightColumns) {
   };
   for (Index const columns : {8, 15, 16}) EXPECT_EQ(run(columns), 8) << columns;
   for (Index const columns : {7, 12, 14, 24, 40, 56}) EXPECT_EQ(run(columns), 7) << columns;
+}
+
+// The walk of a single image's thread would take as long as that of many images' threads, so it is cut into
+// single groups of rows, and into shorter runs, until every multiprocessor has a block.
+TEST(DepthwiseRows, FewImagesAreComputedByManyThreads) {
+  auto const planned = [](ConvolutionDirection direction, Index images) {
+    Geometry g = padded(channels(384, 7, 1, 14, 14), 3, 3, 3, 3);
+    g.n = images;
+    return make_plan(problem_of(direction, DataType::bf16, DataType::bf16, TensorFormat::nhwc, g),
+                     described_h200(), only());
+  };
+  for (ConvolutionDirection const direction : {ConvolutionDirection::forward, ConvolutionDirection::data}) {
+    auto const few = std::get<DepthwiseRowsRecipe>(planned(direction, 1).recipe.own),
+               many = std::get<DepthwiseRowsRecipe>(planned(direction, 64).recipe.own);
+    EXPECT_TRUE(few.shape.alone);
+    EXPECT_EQ(few.groups_of_part, 1);
+    EXPECT_EQ(few.shape.run, 4);
+    EXPECT_FALSE(many.shape.alone);
+    EXPECT_EQ(many.shape.run, 7);
+  }
+  auto const few = std::get<DepthwiseRowsFilterRecipe>(planned(ConvolutionDirection::filter, 1).recipe.own),
+             many = std::get<DepthwiseRowsFilterRecipe>(planned(ConvolutionDirection::filter, 64).recipe.own);
+  EXPECT_TRUE(few.shape.alone);
+  EXPECT_FALSE(many.shape.alone);
+}
+
+// The emulator computes single groups for single images. More channels than a block has threads, and fewer,
+// so that the filters of a block begin in the middle and again at the first channel.
+TEST(DepthwiseRows, SingleGroupsAndFiltersOfABlock) {
+  for (Index const count : {12, 5, 200, 600})
+    for (Index const stride : {1, 2})
+      for (Index const images : {1, 3}) {
+        Geometry g = padded(channels(count, 3, stride, 9, 7), 1, 1, 1, 1);
+        g.n = images;
+        for (ConvolutionDirection const direction : directions) {
+          auto const p = problem_of(direction, DataType::f32, DataType::f32, TensorFormat::nhwc, g);
+          auto const own = make_plan(p, emulated_device(), only()).recipe.own;
+          auto const* const filter = std::get_if<DepthwiseRowsFilterRecipe>(&own);
+          DepthwiseRowsShape const shape =
+              filter != nullptr ? filter->shape : std::get<DepthwiseRowsRecipe>(own).shape;
+          EXPECT_EQ(shape.alone, images == 1);
+          EXPECT_EQ(shape.packed_filter, filter == nullptr);
+          expect_right(p, kernel);
+        }
+      }
 }
 
 // Sums and filters have constant indices after unrolling; a single index that is not constant would put all
@@ -231,6 +277,13 @@ TEST(DepthwiseRows, CompilesWithoutLocalMemory) {
       auto const plan = make_plan(p, described_h200(), only());
       EXPECT_EQ(jit::compile(main_source(plan)).local_bytes, 0)
           << "stride " << stride << ", direction " << static_cast<int>(direction);
+      Geometry few = padded(channels(384, stride == 1 ? 7 : 3, stride, 14, 14), 1, 1, 1, 1);
+      few.n = 1;
+      auto const alone =
+          make_plan(problem_of(direction, DataType::f16, DataType::f16, TensorFormat::nhwc, few),
+                    described_h200(), only());
+      EXPECT_EQ(jit::compile(main_source(alone)).local_bytes, 0)
+          << "one image, stride " << stride << ", direction " << static_cast<int>(direction);
       if (stride == 2) continue;
       for (Index const taps : {3, 5}) {
         Geometry dilated = padded(channels(96, taps, 1, 28, 28), 4, 4, 4, 4);

@@ -3,7 +3,7 @@
 #include <optional>
 #include <variant>
 
-#include "cosmati/conv/depthwise_rows_shape.h"
+#include "cosmati/conv/depthwise/depthwise_rows_shape.h"
 #include "cosmati/conv/dgrad_small_c_shape.h"
 #include "cosmati/conv/fft/fft_policy.h"
 #include "cosmati/conv/grouped/group_windows_shape.h"
@@ -113,7 +113,7 @@ struct DepthwiseFilterRecipe {
   friend bool operator==(DepthwiseFilterRecipe const&, DepthwiseFilterRecipe const&) = default;
 };
 
-// The recipe of depthwise_rows (cosmati/conv/depthwise_rows.h), except for filter gradients.
+// The recipe of depthwise_rows (cosmati/conv/depthwise/depthwise_rows.h), except for filter gradients.
 struct DepthwiseRowsRecipe {
   DepthwiseRowsShape shape;
   int store_width = 1;     // contiguous channels per store
@@ -121,7 +121,7 @@ struct DepthwiseRowsRecipe {
   friend bool operator==(DepthwiseRowsRecipe const&, DepthwiseRowsRecipe const&) = default;
 };
 
-// The recipe of depthwise_rows for filter gradients (cosmati/conv/depthwise_rows_filter.h).
+// The recipe of depthwise_rows for filter gradients (cosmati/conv/depthwise/depthwise_rows_filter.h).
 struct DepthwiseRowsFilterRecipe {
   DepthwiseRowsShape shape;
   bool ragged = false;       // the last run of a row is shorter

@@ -133,11 +133,12 @@ DepthwiseRowsSchedule schedule_of(Problem const& p, DepthwiseRowsRecipe const& r
   return schedule;
 }
 
+// Whether the filters of adjacent channels follow each other, in aligned vectors.
 bool is_packed(TensorDescription const& w, int vector) {
   auto const& stride = w.layout.stride;
   Index const rows = w.extent(2), columns = w.extent(3);
   int const bytes = vector * size_of(w.type);
-  return vector > 1 && bytes <= 16 && std::max(w.alignment, size_of(w.type)) % bytes == 0 &&
+  return bytes <= 16 && std::max(w.alignment, size_of(w.type)) % bytes == 0 &&
          (columns == 1 || stride[3] == 1) && (rows == 1 || stride[2] == columns) &&
          stride[0] == rows * columns;
 }
@@ -282,10 +283,11 @@ std::string phases_text(Problem const& p) {
 }
 
 std::string shape_text(DepthwiseRowsShape const& shape) {
+  char const* const more = shape.alone ? ", false, true" : shape.dilated ? ", true" : "";
   return fmt::format("DepthwiseRowsShape{{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}{}}}",
                      shape.transposed, shape.channels_last, shape.packed_filter, shape.vector, shape.run,
                      shape.row_taps, shape.column_taps, shape.row_step, shape.column_step, shape.ahead,
-                     shape.unrolled, shape.blocks, shape.dilated ? ", true" : "");
+                     shape.unrolled, shape.blocks, more);
 }
 
 KernelTypes as_f32(KernelTypes types) {
@@ -302,25 +304,40 @@ namespace {
 
 // The rows of a part. With more parts, blocks are distributed more evenly over the multiprocessors, but each
 // part reads the rows above its own again. Follows 40 measurements of eight layers on an H200
-// (docs/decisions/0026).
-Index rows_of_part(Index rows, Index threads, DepthwiseRowsShape const& shape, Gpu const& gpu) {
+// (docs/decisions/0026). Blocks that do not fill the GPU take as long as the steps of one thread, so then
+// parts may be short, if `may_be_short`.
+Index rows_of_part(Index rows, Index threads, DepthwiseRowsShape const& shape, Gpu const& gpu,
+                   bool may_be_short) {
   constexpr double not_filled = 0.7;  // fewer blocks than this share of the resident ones take as long
   constexpr double gain = 0.05;       // that another part must have
   Index const again = shape.live_groups() - 1, minimum = again + 3;
   Index best = std::max<Index>(1, rows);
   double least = 0;
-  for (Index parts = 1; parts == 1 || ceiling_divide(rows, parts) >= minimum; parts += 1 + parts / 32) {
+  for (Index parts = 1; parts <= std::max<Index>(1, rows); parts += 1 + parts / 32) {
     Index const of_part = std::max<Index>(1, ceiling_divide(rows, parts));
     Index const blocks = ceiling_divide(threads * ceiling_divide(rows, of_part), depthwise_rows_threads);
     Index const most = ceiling_divide(blocks, std::max<Index>(1, gpu.multiprocessors)),
                 rest = most % shape.blocks;
+    bool const filled = !may_be_short || to_double(most) > not_filled * shape.blocks;
+    if (parts > 1 && filled && of_part < minimum) break;
     double const last = rest == 0 ? 0 : std::max(to_double(rest), not_filled * shape.blocks);
+    // The loads of a single group are all in flight at once.
+    double const steps = of_part == 1 && may_be_short ? 2 + to_double(again) / 3 : to_double(of_part + again);
     double const clocks =
-        to_double(of_part + again) * (to_double(most - rest) + last) * (1 + gain * to_double(parts - 1));
+        steps * (to_double(most - rest) + last) * (filled ? 1 + gain * to_double(parts - 1) : 1);
     if (parts > 1 && clocks >= least) continue;
     best = of_part, least = clocks;
   }
   return best;
+}
+
+// Divides the run of a thread while less than one block per multiprocessor has work.
+void shorten_run(Problem const& p, DepthwiseRowsRecipe& recipe, Gpu const& gpu) {
+  constexpr int shortest = 2;
+  DepthwiseRowsShape& shape = recipe.shape;
+  while (shape.run > std::max(shortest, shape.column_step) &&
+         ceiling_divide(threads_of(p, recipe), depthwise_rows_threads) < gpu.multiprocessors)
+    shape.run = to_int(ceiling_divide(shape.run, 2 * shape.column_step)) * shape.column_step;
 }
 
 }  // namespace
@@ -336,7 +353,7 @@ Offer<Problem> depthwise_rows(Problem const& problem, Device const& device, Plan
   bool const emulated = device.backend == Backend::emulator;
   TensorDescription const &image = image_of(problem), &result = result_of(problem);
   bool const last = walks_channels(image, result) && form.image_is_a;
-  int const vector = last ? std::min(channel_vector(image), 16 / size_of(problem.w.type)) : 1;
+  int const vector = last ? channel_vector(image) : 1;
   ConvolutionRecipe& recipe = offer.recipe;
   recipe.algorithm = ConvolutionAlgorithm::depthwise_rows;
   recipe.product = product_recipe(form);
@@ -347,11 +364,19 @@ Offer<Problem> depthwise_rows(Problem const& problem, Device const& device, Plan
     return offer;
   }
   rows.shape = *shape;
-  rows.shape.packed_filter = !emulated && is_packed(problem.w, shape->vector);
+  rows.shape.packed_filter = last && is_packed(problem.w, shape->vector);
   rows.store_width = std::min(channel_vector(result), shape->vector);
   Extents const extents = extents_of(problem, rows.shape);
   rows.groups_of_part = to_int(std::max<Index>(1, extents.groups));
-  rows.groups_of_part = to_int(rows_of_part(extents.groups, threads_of(problem, rows), *shape, device.gpu));
+  // Emulated, only single images with packed filters.
+  bool const few = last && (!emulated || (rows.shape.packed_filter && problem.x.extent(0) == 1));
+  if (!emulated || !few)
+    rows.groups_of_part =
+        to_int(rows_of_part(extents.groups, threads_of(problem, rows), *shape, device.gpu, few));
+  else
+    rows.groups_of_part = 1;
+  compute_alone(rows.shape, rows.groups_of_part, few);
+  if (rows.shape.alone && !emulated) shorten_run(problem, rows, device.gpu);
   if (threads_of(problem, rows) > max_int - depthwise_rows_threads) {
     offer.refusal =
         fmt::format("{} threads; at most {}", threads_of(problem, rows), max_int - depthwise_rows_threads);
@@ -376,11 +401,17 @@ program::Program depthwise_rows_program(Plan<Problem> const& plan) {
   KernelTypes types = as_f32(made.types_of(form));
   if (!made.is_emulated())
     types.destination = fmt::format("OffsetDestination<{}, {}>", name_of(form.d.type), recipe.store_width);
-  program::KernelSpec const kernel{.headers = {"conv/depthwise_rows.h"},
-                                   .entry = "depthwise_rows_kernel",
-                                   .traits = DepthwiseRowsTraits{types, recipe.shape}.print(),
-                                   .asserted = {{"ComposedTraits::threads", depthwise_rows_threads}},
-                                   .threads = depthwise_rows_threads};
+  DepthwiseRowsShape const& shape = recipe.shape;
+  int const filters = depthwise_rows_threads * shape.vector * shape.row_taps * shape.column_taps;
+  auto const shared = static_cast<unsigned>(
+      shape.packed_filter ? filters * size_of(made.is_emulated() ? DataType::f32 : types.filter) : 0);
+  program::KernelSpec kernel{.headers = {"conv/depthwise/depthwise_rows.h"},
+                             .entry = "depthwise_rows_kernel",
+                             .traits = DepthwiseRowsTraits{types, shape}.print(),
+                             .asserted = {{"ComposedTraits::threads", depthwise_rows_threads}},
+                             .threads = depthwise_rows_threads,
+                             .shared_bytes = shared};
+  if (shared > 0) kernel.asserted.push_back({"sizeof(ComposedTraits::SharedStorage)", shared});
   with_parts(plan, [&]<class Epilogue, class Destination>(Epilogue, Destination) {
     using Parameters = DepthwiseRowsParameters<Epilogue, Destination>;
     std::size_t const index = made.add_kernel<Parameters>(kernel, form);

@@ -1,10 +1,11 @@
 // Depthwise convolutions by threads that walk down the image: supported problems, the results of a thread,
 // and programs.
 #pragma once
+#include <algorithm>
 #include <optional>
 #include <string>
 
-#include "cosmati/conv/depthwise_rows_arguments.h"
+#include "cosmati/conv/depthwise/depthwise_rows_arguments.h"
 #include "cosmati/ops/convolution.h"
 #include "src/plan/conv/program.h"
 
@@ -32,7 +33,8 @@ struct DepthwiseRowsFilterTraits {
 
 // The refusal if the emulator has no suitable shape.
 inline constexpr char const* no_emulated_shape = "the emulator has no kernel with these taps and strides";
-// The shapes in the emulator's catalogue, which also contains each with vectors of one channel.
+// The shapes in the emulator's catalogue, which also contains each with vectors of one channel, with packed
+// filters if channels are last, and, if they are last and not dilated, for one group of rows.
 inline constexpr DepthwiseRowsShape emulated_rows_shapes[] = {
     {false, true, false, 4, 4, 3, 3, 1, 1, false, true},
     {false, true, false, 4, 4, 3, 3, 2, 2, true, false},
@@ -59,6 +61,14 @@ std::string shape_text(DepthwiseRowsShape const& shape);
 // that the emulator has, if any. `max_vector`: the largest vector of channels; 1 unless they are contiguous.
 std::optional<DepthwiseRowsShape> rows_shape(ConvolutionProblem const& problem, bool channels_last,
                                              int max_vector, bool emulated);
+// Lets a thread compute its group of rows alone, if it has only one and `may_be_short`.
+constexpr void compute_alone(DepthwiseRowsShape& shape, Index groups_of_part, bool may_be_short) {
+  if (groups_of_part > 1 || shape.dilated || !may_be_short) return;
+  constexpr int resident = 2;  // blocks, which leaves registers for all rows
+  shape.alone = true;
+  shape.ahead = shape.unrolled = false;
+  shape.blocks = std::min(shape.blocks, resident);
+}
 // Predicted seconds without the launches, from the memory traffic and the multiply-adds, which partly
 // overlap; within a quarter of the times of an H100 between 7 and 190 us.
 double rows_seconds(ConvolutionProblem const& problem, Gpu const& gpu);

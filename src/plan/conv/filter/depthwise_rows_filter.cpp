@@ -79,10 +79,11 @@ DepthwiseRowsFilterSchedule schedule_of(Problem const& p, DepthwiseRowsFilterRec
 }
 
 // Divides `rows` rows into parts with `threads` threads each, enough to fill half of the GPU; returns the
-// number of rows of a part, at least `minimum`.
+// number of rows of a part, at least `minimum`, or 1 if `may_be_short` and they fill less than a fourth.
 Index rows_of_filter_part(Index rows, Index minimum, Index threads, DepthwiseRowsShape const& shape,
-                          Gpu const& gpu) {
+                          Gpu const& gpu, bool may_be_short) {
   Index const wanted = Index{shape.blocks} * depthwise_rows_threads * gpu.multiprocessors / 2;
+  if (may_be_short && threads < wanted / 2) return 1;
   Index parts = 1;
   while (threads * parts < wanted && ceiling_divide(rows, 2 * parts) >= minimum) parts *= 2;
   return std::max<Index>(1, ceiling_divide(rows, parts));
@@ -116,8 +117,14 @@ Offer<Problem> depthwise_rows_filter(Problem const& problem, Device const& devic
   rows.slots = depthwise_rows_threads / rows.lanes;
   rows.groups_of_part = to_int(std::max<Index>(1, rows_of(problem)));
   Index const vectors = problem.x.extent(1) / shape->vector, tiles = tiles_of(problem, rows);
-  rows.groups_of_part = to_int(rows_of_filter_part(rows_of(problem), 2 * shape->live_groups(),
-                                                   items_of(problem, rows) * vectors, *shape, device.gpu));
+  bool const few = last && (!emulated || problem.x.extent(0) == 1);  // emulated, only single images
+  if (!emulated || !few)
+    rows.groups_of_part =
+        to_int(rows_of_filter_part(rows_of(problem), 2 * shape->live_groups(),
+                                   items_of(problem, rows) * vectors, *shape, device.gpu, few));
+  else
+    rows.groups_of_part = 1;
+  compute_alone(rows.shape, rows.groups_of_part, few);
   // Uses as many blocks as are resident, so that each adds as many sums as possible before the second kernel.
   Index const items = items_of(problem, rows),
               wanted = Index{shape->blocks} * device.gpu.multiprocessors / tiles;
@@ -127,20 +134,19 @@ Offer<Problem> depthwise_rows_filter(Problem const& problem, Device const& devic
                                 items, tiles);
     return offer;
   }
-  constexpr double launches_seconds = 5e-6;
+  double const launches_seconds = rows.parts > 1 ? 5e-6 : 3e-6;
   offer.predicted_seconds = launches_seconds + rows_seconds(problem, device.gpu);
   int const sum_bytes = size_of(recipe.product.sum), taps = taps_of(rows.shape);
   rows.shared_bytes =
       (std::min(taps, taps_at_a_time) * rows.shape.vector + 1) * depthwise_rows_threads * sum_bytes;
   recipe.product.predicted_seconds = offer.predicted_seconds;
   recipe.product.partial_bytes =
-      static_cast<std::size_t>(rows.parts * problem.x.extent(1) * taps * sum_bytes);
+      rows.parts > 1 ? static_cast<std::size_t>(rows.parts * problem.x.extent(1) * taps * sum_bytes) : 0;
   offer.workspace_bytes =
       recipe.product.partial_bytes + (emulated ? emulator::widening_bytes(problem, recipe) : 0);
-  offer.text = fmt::format(
-      "{} columns by {} channels per thread, down {} rows, {} by {} threads per block, {} partial sums added "
-      "in a fixed order",
-      rows.shape.run, rows.shape.vector, rows.groups_of_part, rows.lanes, rows.slots, rows.parts);
+  offer.text = fmt::format("{} columns by {} channels per thread, down {} rows, {} by {} threads per block",
+                           rows.shape.run, rows.shape.vector, rows.groups_of_part, rows.lanes, rows.slots);
+  if (rows.parts > 1) offer.text += fmt::format(", {} partial sums added in a fixed order", rows.parts);
   offer.text += phases_text(problem);
   return offer;
 }
@@ -152,7 +158,7 @@ program::Program depthwise_rows_filter_program(Plan<Problem> const& plan) {
   ConvolutionForm const form = made.in_kernel(form_of(problem));
   KernelTypes const types = as_f32(made.types_of(form));
   auto const shared = static_cast<unsigned>(recipe.shared_bytes);
-  program::KernelSpec kernel{.headers = {"conv/depthwise_rows_filter.h"},
+  program::KernelSpec kernel{.headers = {"conv/depthwise/depthwise_rows_filter.h"},
                              .entry = "depthwise_rows_filter_kernel",
                              .traits = DepthwiseRowsFilterTraits{types, recipe.shape, recipe.ragged}.print(),
                              .asserted = {{"ComposedTraits::threads", depthwise_rows_threads},
@@ -162,9 +168,12 @@ program::Program depthwise_rows_filter_program(Plan<Problem> const& plan) {
   with_parts(plan, [&]<class Epilogue, class Destination>(Epilogue, Destination) {
     using Parameters = DepthwiseRowsFilterParameters<Epilogue, Destination>;
     std::size_t const sums = made.add_kernel<Parameters>(kernel, form);
-    kernel.entry = "depthwise_rows_filter_sum_kernel";
-    kernel.shared_bytes = static_cast<unsigned>(depthwise_rows_threads * size_of(form.sum));
-    std::size_t const parts = made.add_kernel<Parameters>(kernel, form);
+    std::optional<std::size_t> parts;
+    if (recipe.parts > 1) {
+      kernel.entry = "depthwise_rows_filter_sum_kernel";
+      kernel.shared_bytes = static_cast<unsigned>(depthwise_rows_threads * size_of(form.sum));
+      parts = made.add_kernel<Parameters>(kernel, form);
+    }
     if (form.rows() == 0 || form.columns() == 0) return;
     auto const tap = [&](char letter) {
       return to_int(find_digit(letter, form.image_outer(), form.image().arguments.outer).number);
@@ -184,7 +193,7 @@ program::Program depthwise_rows_filter_program(Plan<Problem> const& plan) {
     };
     Index const results = problem.x.extent(1) * taps_of(recipe.shape);
     made.launch<Parameters>(sums, {tiles_of(problem, recipe) * recipe.parts}, fill);
-    made.launch<Parameters>(parts, {ceiling_divide(results, results_of_block)}, fill);
+    if (parts) made.launch<Parameters>(*parts, {ceiling_divide(results, results_of_block)}, fill);
   });
   return std::move(made).finish();
 }

@@ -1,10 +1,10 @@
 // The emulator's depthwise convolutions, and their gradients, by threads that walk down the image.
-#include "cosmati/conv/depthwise_rows.h"
+#include "cosmati/conv/depthwise/depthwise_rows.h"
 
 #include <iterator>
 #include <utility>
 
-#include "cosmati/conv/depthwise_rows_filter.h"
+#include "cosmati/conv/depthwise/depthwise_rows_filter.h"
 #include "src/backend/emulator/catalogue/conv/convolution_catalogue.h"
 #include "src/backend/emulator/catalogue/kernels.h"
 #include "src/plan/conv/depthwise_rows.h"
@@ -56,11 +56,29 @@ constexpr DepthwiseRowsShape with_vector(DepthwiseRowsShape shape, int vector) {
   return shape;
 }
 
+constexpr DepthwiseRowsShape packed(DepthwiseRowsShape shape) {
+  shape.packed_filter = true;
+  return shape;
+}
+constexpr DepthwiseRowsShape alone(DepthwiseRowsShape shape) {
+  plan::compute_alone(shape, 1, true);
+  return shape;
+}
+
 template <DepthwiseRowsShape shape>
 void add_directions(KernelTable& table) {
   add_walk<shape>(table);
   add_walk<transposed(shape)>(table);
   add_filter<shape>(table);
+  if constexpr (shape.channels_last) {
+    add_walk<packed(shape)>(table);
+    add_walk<transposed(packed(shape))>(table);
+    if constexpr (!shape.dilated) {
+      add_walk<packed(alone(shape))>(table);
+      add_walk<transposed(packed(alone(shape)))>(table);
+      add_filter<alone(shape)>(table);
+    }
+  }
 }
 
 }  // namespace

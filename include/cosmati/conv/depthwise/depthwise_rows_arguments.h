@@ -1,7 +1,7 @@
 // Launch parameters of depthwise_rows, whose threads walk down the image.
 #pragma once
 #include "cosmati/conv/arguments.h"
-#include "cosmati/conv/depthwise_rows_shape.h"
+#include "cosmati/conv/depthwise/depthwise_rows_shape.h"
 
 namespace cosmati {
 

@@ -1,14 +1,15 @@
 // The filter gradient of a depthwise convolution by threads that walk down the images, as depthwise_rows
 // does: each row of x is loaded and converted once, and multiplied by all rows of dy that it pairs with,
 // which stay in registers beside the sums of all taps. Blocks add the sums of their threads, and a second
-// kernel those of the blocks, both in a fixed order, so that the result is deterministic.
+// kernel those of the blocks, if there are several parts, both in a fixed order, so that the result is
+// deterministic.
 #pragma once
 #include "cosmati/arch/arithmetic.h"
 #include "cosmati/arch/thread.h"
 #include "cosmati/arch/words.h"
 #include "cosmati/conv/conv_destination.h"
-#include "cosmati/conv/depthwise_rows_arguments.h"
-#include "cosmati/conv/depthwise_rows_image.h"
+#include "cosmati/conv/depthwise/depthwise_rows_arguments.h"
+#include "cosmati/conv/depthwise/depthwise_rows_image.h"
 #include "cosmati/gemm/epilogue.h"
 
 namespace cosmati {
@@ -74,28 +75,54 @@ struct DepthwiseRowsFilter {
     }
   }
 
-  // Multiplies row `in` of step `step` by those of the latest rows of dy that exist. An element of x that
-  // would pair with a nonexistent row or column of dy is not multiplied by zero, since it may be infinite.
+  // Multiplies row `in` of a step, widened, by the row of dy that was loaded `age` steps earlier. An element
+  // of x that would pair with a nonexistent column of dy is not multiplied by zero, since it may be infinite.
+  COSMATI_DEVICE void add_to(int age, int in, int valid, Sum const (&dy)[run][vector],
+                             Sum const (&value)[Image::columns][vector]) {
+    int const r = Map::row_tap(age, in, 0);
+    if (r >= shape.row_taps) return;
+    COSMATI_UNROLL
+    for (int o = 0; o < run; ++o) {
+      if (Traits::ragged && o >= valid) break;
+      COSMATI_UNROLL
+      for (int s = 0; s < shape.column_taps; ++s) {
+        COSMATI_UNROLL
+        for (int v = 0; v < vector; ++v) {
+          Sum& to = sum[r * shape.column_taps + s][v];
+          to = arch::multiply_add(value[Map::column_of(o, s)][v], dy[o][v], to);
+        }
+      }
+    }
+  }
+  // Multiplies row `in` of step `step` by those of the latest rows of dy that exist.
   COSMATI_DEVICE void add(int i, int in, int step, int groups, int valid, ImageRow const& row) {
     Sum value[Image::columns][vector];
     Image::widen(row, value);
     COSMATI_UNROLL
-    for (int age = 0; age < live_groups; ++age) {
-      int const r = Map::row_tap(age, in, 0);
-      if (r >= shape.row_taps) continue;
-      if (static_cast<unsigned>(step - age) >= static_cast<unsigned>(groups)) continue;
-      auto const& dy = gradient[Map::place(i, age)];
+    for (int age = 0; age < live_groups; ++age)
+      if (static_cast<unsigned>(step - age) < static_cast<unsigned>(groups))
+        add_to(age, in, valid, gradient[Map::place(i, age)], value);
+  }
+  // Adds a part of a single row of dy.
+  COSMATI_DEVICE void add_alone(DepthwiseRowsFilterArguments const& all, Gradient const* dy_line, int valid,
+                                Image& rows) {
+    constexpr int rows_in = shape.rows_in();
+    GradientRow dy;
+    ImageRow row[live_groups][rows_in];
+    load(all, dy_line, true, valid, dy);
+    COSMATI_UNROLL
+    for (int i = 0; i < live_groups; ++i) {
       COSMATI_UNROLL
-      for (int o = 0; o < run; ++o) {
-        if (Traits::ragged && o >= valid) break;
-        COSMATI_UNROLL
-        for (int s = 0; s < shape.column_taps; ++s) {
-          COSMATI_UNROLL
-          for (int v = 0; v < vector; ++v) {
-            Sum& to = sum[r * shape.column_taps + s][v];
-            to = arch::multiply_add(value[Map::column_of(o, s)][v], dy[o][v], to);
-          }
-        }
+      for (int in = 0; in < rows_in; ++in) rows.take(all, row[i][in]);
+    }
+    keep(0, dy);
+    COSMATI_UNROLL
+    for (int i = 0; i < live_groups; ++i) {
+      COSMATI_UNROLL
+      for (int in = 0; in < rows_in; ++in) {
+        Sum value[Image::columns][vector];
+        Image::widen(row[i][in], value);
+        add_to(i, in, valid, gradient[0], value);
       }
     }
   }
@@ -110,6 +137,7 @@ struct DepthwiseRowsFilter {
                           image * all.gradient_image + channel * all.gradient_channel +
                           first_group * all.gradient_row + first_column * Index{all.gradient_column};
     int const valid = all.gradient_width - first_column, steps = groups + live_groups - 1;
+    if constexpr (shape.alone) return add_alone(all, dy_line, valid, rows);
     GradientRow next_dy;
     if constexpr (shape.ahead) load(all, dy_line, true, valid, next_dy);
     constexpr int copies = shape.unrolled ? live_groups : 1;
@@ -158,7 +186,17 @@ COSMATI_DEVICE int enter_phase(DepthwiseRowsFilterArguments& all, DepthwiseRowsF
   return row.positions(schedule.groups, of_row, rows);
 }
 
-// Adds the threads' sums of taps starting at `first`, and stores those of the block's part.
+template <class Traits>
+COSMATI_DEVICE void store_tap(typename Traits::Params const& params, int channel, int tap,
+                              typename Traits::Sum sum) {
+  constexpr int columns = Traits::shape.column_taps;
+  int const row = tap / columns;
+  int const number = row * params.tap_row_number + (tap - row * columns) * params.tap_column_number;
+  store_weight<Traits>(params, params.swapped, 0, channel, number, sum);
+}
+
+// Adds the threads' sums of taps starting at `first`, and stores those of the block's part, or the results if
+// there is one part.
 template <class Traits>
 COSMATI_DEVICE void store_partials(typename Traits::Params const& params,
                                    DepthwiseRowsFilter<Traits> const& rows, int tile, int part, int first) {
@@ -192,8 +230,11 @@ COSMATI_DEVICE void store_partials(typename Traits::Params const& params,
     if (group == 0 && channel < schedule.channels) {
       Sum total = 0;
       for (int i = 0; i < groups; ++i) total += shared.group[arch::thread() + i * results];
-      static_cast<Sum*>(params.partials)[(Index{part} * schedule.channels + channel) * taps + first + t] =
-          total;
+      if (schedule.parts == 1)
+        store_tap<Traits>(params, channel, first + t, total);
+      else
+        static_cast<Sum*>(params.partials)[(Index{part} * schedule.channels + channel) * taps + first + t] =
+            total;
     }
     arch::block_barrier();
   }
@@ -237,7 +278,7 @@ template <class Traits>
 COSMATI_KERNEL(Traits::threads, 4)
 depthwise_rows_filter_sum_kernel(COSMATI_PARAMETER typename Traits::Params params) {
   using Sum = typename Traits::Sum;
-  constexpr int columns = Traits::shape.column_taps, taps = Traits::taps, results = 32;
+  constexpr int taps = Traits::taps, results = 32;
   struct Storage {
     Sum group[Traits::threads];
   };
@@ -256,9 +297,7 @@ depthwise_rows_filter_sum_kernel(COSMATI_PARAMETER typename Traits::Params param
   COSMATI_UNROLL
   for (int i = 1; i < Traits::threads / results; ++i) sum += shared.group[arch::thread() + i * results];
   int const channel = static_cast<int>(index / taps), tap = static_cast<int>(index - Index{channel} * taps);
-  int const row = tap / columns;
-  int const number = row * params.tap_row_number + (tap - row * columns) * params.tap_column_number;
-  store_weight<Traits>(params, params.swapped, 0, channel, number, sum);
+  store_tap<Traits>(params, channel, tap, sum);
 }
 
 }  // namespace cosmati

@@ -19,6 +19,8 @@ struct DepthwiseRowsShape {
   // Rows and columns are those of one phase each, so that taps are adjacent (DepthwiseRowsPhase); steps
   // are 1.
   bool dilated = false;
+  // A thread computes one group of rows: all rows that it reads are in flight at once.
+  bool alone = false;
 
   // The number of groups of result rows that one image row contributes to.
   COSMATI_CONSTEXPR int live_groups() const { return (row_taps + row_step - 1) / row_step; }

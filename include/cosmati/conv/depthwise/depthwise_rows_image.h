@@ -3,7 +3,7 @@
 #include "cosmati/arch/memory.h"
 #include "cosmati/arch/thread.h"
 #include "cosmati/arch/words.h"
-#include "cosmati/conv/depthwise_rows_shape.h"
+#include "cosmati/conv/depthwise/depthwise_rows_shape.h"
 
 namespace cosmati {
 
