@@ -2,7 +2,9 @@
 // and variance are over all x of a channel. A cluster of blocks keeps a channel in shared memory: x is read
 // once, and the next channel is loaded while this one is written.
 #pragma once
+#include "cosmati/arch/barrier.h"
 #include "cosmati/arch/cluster.h"
+#include "cosmati/core/cluster.h"
 #include "cosmati/primitive/reduce.h"
 
 namespace cosmati {
@@ -12,8 +14,11 @@ namespace cosmati {
 template <class Traits>
 struct alignas(16) ChannelShared {
   using Run = typename AccessAt<0, typename Traits::Inputs>::type::template Run<Traits::width>;
+  // For channels of even and odd numbers: a block may send its moments of the next channel before another
+  // one has received all moments of this one.
+  arch::Barrier received[2];
   // count, mean, sum of squared differences
-  typename Traits::Real of_warp[Traits::threads / 32][3], of_block[3];
+  typename Traits::Real of_block[2][max_cluster_blocks][3], of_warp[Traits::threads / 32][3];
 
   COSMATI_DEVICE Run* runs() { return reinterpret_cast<Run*>(this + 1); }
 };
@@ -151,35 +156,52 @@ struct ChannelKernel {
     return all;
   }
 
-  // Combines in a fixed order, in every thread: lanes, then warps, then blocks. The caller must call
-  // cluster_wait() afterwards: no block exits, or writes of_block again, before all have read it.
-  COSMATI_DEVICE void join(Partial<Real, 3>& partial) const {
+  // Called before the first join().
+  COSMATI_DEVICE void start() const {
+    if (arch::thread() == 0) {
+      arch::init(shared.received[0], 1);
+      arch::init(shared.received[1], 1);
+      arch::publish_barriers();
+    }
+    arch::cluster_arrive_relaxed();
+  }
+
+  // Combines in a fixed order, in every thread: lanes, then warps, then blocks, which send their moments to
+  // each other. `number`: how many channels this block has joined before.
+  COSMATI_DEVICE void join(Partial<Real, 3>& partial, int number) const {
     Real const(&own)[3] = partial.value;
-    Real const number = sum_of_lanes(own[0]), sum = sum_of_lanes(own[0] * own[1]);
-    Real const mean = number > Real(0) ? sum / number : Real(0), difference = own[1] - mean;
+    Real const count = sum_of_lanes(own[0]), sum = sum_of_lanes(own[0] * own[1]);
+    Real const mean = count > Real(0) ? sum / count : Real(0), difference = own[1] - mean;
     Real const squares = sum_of_lanes(own[2] + own[0] * difference * difference);
-    if (arch::thread() % 32 == 0) {
-      Real(&of_warp)[3] = shared.of_warp[arch::thread() / 32];
-      of_warp[0] = number;
+    int const lane = arch::thread(), side = number % 2;
+    if (lane % 32 == 0) {
+      Real(&of_warp)[3] = shared.of_warp[lane / 32];
+      of_warp[0] = count;
       of_warp[1] = mean;
       of_warp[2] = squares;
     }
     arch::block_barrier();
-    if (arch::thread() == 0) {
+    if (number == 0) arch::cluster_wait();
+    if (lane < 32) {
       partial = joined<threads / 32>(threads / 32, [&](int i) { return shared.of_warp[i]; });
-      COSMATI_UNROLL
-      for (int v = 0; v < 3; ++v) shared.of_block[v] = partial.value[v];
+      if (lane == 0)
+        arch::arrive_expecting(shared.received[side], policy.cluster * 3 * static_cast<int>(sizeof(Real)));
+      if (lane < 3 * policy.cluster)
+        arch::send(shared.of_block[side][block][lane % 3],
+                   lane % 3 == 0   ? partial.value[0]
+                   : lane % 3 == 1 ? partial.value[1]
+                                   : partial.value[2],
+                   shared.received[side], lane / 3);
     }
-    arch::cluster_arrive();
-    arch::cluster_wait();
-    constexpr int max_blocks = 8;
-    partial = joined<max_blocks>(policy.cluster, [&](int i) { return arch::in_block(shared.of_block, i); });
-    arch::cluster_arrive();
+    arch::acquire(shared.received[side], number / 2 % 2);
+    partial = joined<max_cluster_blocks>(policy.cluster, [&](int i) { return shared.of_block[side][i]; });
   }
 
   // Processes channels first, first + step, ... of the parameters' positions.
   COSMATI_DEVICE void run(unsigned first, unsigned step) const {
     if (first >= params.positions) return;
+    start();
+    int joined_before = 0;
     Place channel = channel_at(first);
     for (int i = 0; has(i); ++i) copy(channel, place_of(i), i);
     arch::commit_copies();
@@ -189,7 +211,7 @@ struct ChannelKernel {
       read_one<2>(channel, in[2]);
       arch::wait_copies<0>();
       Partial<Real, 3> partial = moments();
-      join(partial);
+      join(partial, joined_before++);
       in[3] = partial.value[1];
       in[4] = partial.value[2] / partial.value[0];
       if (block == 0 && arch::thread() == 0) {
@@ -207,7 +229,6 @@ struct ChannelKernel {
       }
       arch::commit_copies();
       channel = next;
-      arch::cluster_wait();
     }
   }
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "cosmati/core/cluster.h"
 #include "src/plan/primitive/lower.h"
 
 namespace cosmati::plan {
@@ -142,10 +143,10 @@ bool add_training_in_clusters(PrimitiveProgram& program, BatchNormProblem const&
   int const run_bytes = width * (target.emulated ? 8 : size_of(problem.x.type));
   int threads = 256;
   auto const bytes_of_block = [&](unsigned blocks) {
-    int const sums = 3 * (threads / 32 + 1);
+    int const sums = 3 * (threads / 32 + 2 * max_cluster_blocks);
     unsigned const members = blocks * static_cast<unsigned>(threads),
                    runs = (p.terms + members - 1) / members;
-    return (sums * real_bytes + 15) / 16 * 16 + static_cast<int>(runs) * threads * run_bytes;
+    return 16 + (sums * real_bytes + 15) / 16 * 16 + static_cast<int>(runs) * threads * run_bytes;
   };
   auto const multiprocessors = static_cast<unsigned>(target.emulated ? 0 : target.gpu.multiprocessors);
   auto const max_blocks = static_cast<unsigned>(max_cluster_blocks_of(target));
