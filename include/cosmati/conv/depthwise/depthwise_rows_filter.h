@@ -28,7 +28,7 @@ struct DepthwiseRowsFilterTraits {
   static constexpr bool ragged = ragged_;
   static constexpr int threads = depthwise_rows_threads;
   static constexpr int taps = shape.row_taps * shape.column_taps;
-  static constexpr int taps_at_a_time = taps < 9 ? taps : 9;
+  static constexpr int taps_at_a_time = depthwise_rows_taps_at_a_time(taps, shape.vector);
   // The threads' sums of some taps, and then those of groups of threads.
   struct SharedStorage {
     Sum sum[taps_at_a_time][shape.vector][threads];

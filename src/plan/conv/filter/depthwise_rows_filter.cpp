@@ -17,7 +17,6 @@ namespace {
 using Problem = ConvolutionProblem;
 
 constexpr int results_of_block = 32;  // of the kernel that adds the parts
-constexpr int taps_at_a_time = 9;     // DepthwiseRowsFilterTraits
 
 int taps_of(DepthwiseRowsShape const& shape) { return shape.row_taps * shape.column_taps; }
 
@@ -137,8 +136,8 @@ Offer<Problem> depthwise_rows_filter(Problem const& problem, Device const& devic
   double const launches_seconds = rows.parts > 1 ? 5e-6 : 3e-6;
   offer.predicted_seconds = launches_seconds + rows_seconds(problem, device.gpu);
   int const sum_bytes = size_of(recipe.product.sum), taps = taps_of(rows.shape);
-  rows.shared_bytes =
-      (std::min(taps, taps_at_a_time) * rows.shape.vector + 1) * depthwise_rows_threads * sum_bytes;
+  rows.shared_bytes = (depthwise_rows_taps_at_a_time(taps, rows.shape.vector) * rows.shape.vector + 1) *
+                      depthwise_rows_threads * sum_bytes;
   recipe.product.predicted_seconds = offer.predicted_seconds;
   recipe.product.partial_bytes =
       rows.parts > 1 ? static_cast<std::size_t>(rows.parts * problem.x.extent(1) * taps * sum_bytes) : 0;
