@@ -13,7 +13,8 @@
 namespace cosmati::jit {
 namespace {
 
-constexpr int oldest_major = 12;  // the first version with C++20
+// The first version that compiles the headers: older ones lack __builtin_bit_cast.
+constexpr int oldest_major = 12, oldest_minor = 3;
 
 constexpr char const* folders[] = {"", "/usr/local/cuda/lib64/", "/usr/local/cuda/lib/",
                                    "/usr/local/cuda/targets/x86_64-linux/lib/", "/opt/cuda/lib64/"};
@@ -105,13 +106,14 @@ Loaded load() {
     library.path = info.dli_fname;
   int major = 0, minor = 0;
   if (!complete || library.version(&major, &minor) != 0) {
-    result.description = fmt::format("{} lacks functions of NVRTC {}.0", library.path, oldest_major);
+    result.description =
+        fmt::format("{} lacks functions of NVRTC {}.{}", library.path, oldest_major, oldest_minor);
     return result;
   }
   library.name = fmt::format("NVRTC {}.{}", major, minor);
   result.description = library.name + ", " + library.path;
-  if (major < oldest_major)
-    result.description += fmt::format(", is too old; C++20 requires {}.0", oldest_major);
+  if (major < oldest_major || (major == oldest_major && minor < oldest_minor))
+    result.description += fmt::format(", is too old; version {}.{} is required", oldest_major, oldest_minor);
   else
     result.library = library;
   return result;

@@ -1,4 +1,5 @@
-// An NVRTC that compiles nothing: its major version is the number at the end of its file's name.
+// An NVRTC that compiles nothing: its major version is the number at the end of its file's name, its
+// minor version that of COSMATI_FAKE_NVRTC_MINOR, or 3.
 #include <dlfcn.h>
 
 #include <cstdlib>
@@ -11,7 +12,8 @@ int nvrtcVersion(int* major, int* minor) {
   if (dladdr(reinterpret_cast<void*>(&nvrtcVersion), &info) == 0) return 1;
   std::string const path = info.dli_fname;
   *major = std::atoi(path.substr(path.rfind('.') + 1).c_str());
-  *minor = 0;
+  char const* const given = std::getenv("COSMATI_FAKE_NVRTC_MINOR");
+  *minor = given != nullptr ? std::atoi(given) : 3;
   return 0;
 }
 

@@ -244,6 +244,22 @@ TEST(DepthwiseRows, FewImagesAreComputedByManyThreads) {
   EXPECT_FALSE(many.shape.alone);
 }
 
+// A thread that processed several single rows of dy one after another would load each row of x several times.
+TEST(DepthwiseRows, FilterGradientsOfManyRowsWalk) {
+  auto const rows_of = [](Index images, Index count, Index taps, Index extent, Index dilation) {
+    Geometry g = padded(channels(count, taps, 1, extent, extent), 1, 1, 1, 1);
+    g.n = images, g.dilation[0] = g.dilation[1] = dilation;
+    auto const plan = make_plan(
+        problem_of(ConvolutionDirection::filter, DataType::bf16, DataType::bf16, TensorFormat::nhwc, g),
+        described_h200(), only());
+    return std::get<DepthwiseRowsFilterRecipe>(plan.recipe.own).groups_of_part;
+  };
+  EXPECT_GT(rows_of(64, 32, 3, 112, 1), 8);
+  EXPECT_GT(rows_of(32, 32, 3, 112, 2), 8);
+  EXPECT_GT(rows_of(16, 96, 7, 56, 1), 8);
+  EXPECT_EQ(rows_of(4, 480, 3, 14, 1), 1);
+}
+
 // The emulator computes single groups for single images. More channels than a block has threads, and fewer,
 // so that the filters of a block begin in the middle and again at the first channel.
 TEST(DepthwiseRows, SingleGroupsAndFiltersOfABlock) {
@@ -269,6 +285,14 @@ TEST(DepthwiseRows, SingleGroupsAndFiltersOfABlock) {
 // of them in local memory.
 TEST(DepthwiseRows, CompilesWithoutLocalMemory) {
   if (!jit::nvrtc_available()) GTEST_SKIP() << jit::nvrtc_description();
+  for (ConvolutionDirection const direction : directions) {
+    Geometry g = padded(channels(480, 3, 1, 14, 14), 1, 1, 1, 1);
+    g.n = 64;
+    auto const plan = make_plan(problem_of(direction, DataType::bf16, DataType::bf16, TensorFormat::nhwc, g),
+                                described_h200(), only());
+    EXPECT_EQ(jit::compile(main_source(plan)).local_bytes, 0)
+        << "bf16, direction " << static_cast<int>(direction);
+  }
   for (ConvolutionDirection const direction : directions)
     for (Index const stride : {1, 2}) {
       Geometry g = padded(channels(96, stride == 1 ? 5 : 3, stride, 28, 28), 1, 1, 1, 1);

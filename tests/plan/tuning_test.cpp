@@ -97,6 +97,17 @@ TEST(Tuning, AnOldLineAppliesToTheExtentsItMeasured) {
   TuningTable const table = TuningTable::parse(text + '\n', "tuning.txt");
   EXPECT_NE(table.find(line.problems, line.gpu), nullptr);
   EXPECT_EQ(table.find(line_for(large(16)).problems, line.gpu), nullptr);
+
+  // The extents of the product as the caller wrote it, of which the kernel computes the transposed one.
+  TuningLine exchanged = line;
+  exchanged.measured = "4096x1x4096x1";
+  std::string const old = replaced(to_string(exchanged), " m=1 ", " m=16 ");
+  EXPECT_NE(TuningTable::parse(old + '\n', "tuning.txt").find(line.problems, line.gpu), nullptr);
+
+  TuningLine shallow = line_for(product(DataType::bf16, DataType::bf16, 4096, 4096, 8, "tn"));
+  shallow.measured = "4096x4096x8x1";
+  std::string const deeper = replaced(to_string(shallow), " k=8 ", " k=16 ");
+  EXPECT_NE(TuningTable::parse(deeper + '\n', "tuning.txt").find(shallow.problems, line.gpu), nullptr);
 }
 
 TEST(Tuning, WhatIsNoLineIsToldWithItsNumber) {

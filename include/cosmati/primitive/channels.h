@@ -183,6 +183,7 @@ struct ChannelKernel {
     arch::block_barrier();
     if (number == 0) arch::cluster_wait();
     if (lane < 32) {
+      // Lanes that send nothing may read the next channel's values, and do not use them.
       partial = joined<threads / 32>(threads / 32, [&](int i) { return shared.of_warp[i]; });
       if (lane == 0)
         arch::arrive_expecting(shared.received[side], policy.cluster * 3 * static_cast<int>(sizeof(Real)));

@@ -322,7 +322,8 @@ Index rows_of_part(Index rows, Index threads, DepthwiseRowsShape const& shape, G
     if (parts > 1 && filled && of_part < minimum) break;
     double const last = rest == 0 ? 0 : std::max(to_double(rest), not_filled * shape.blocks);
     // The loads of a single group are all in flight at once.
-    double const steps = of_part == 1 && may_be_short ? 2 + to_double(again) / 3 : to_double(of_part + again);
+    bool const alone = of_part == 1 && may_be_short && !shape.dilated;
+    double const steps = alone ? 2 + to_double(again) / 3 : to_double(of_part + again);
     double const clocks =
         steps * (to_double(most - rest) + last) * (filled ? 1 + gain * to_double(parts - 1) : 1);
     if (parts > 1 && clocks >= least) continue;

@@ -202,12 +202,14 @@ depthwise_rows_kernel(COSMATI_PARAMETER typename Traits::Params params) {
               first = begin - schedule.first.quotient(begin) * count;
     Rows::copy_filters(all, first, count);
     arch::block_barrier();
+    // Only here, after the barrier: later, bf16 filters are spilled.
+    if (thread > last) return;
     int const slot = at.channel / shape.vector - first;
     rows.take_filter(slot < 0 ? slot + count : slot);
   } else {
+    if (thread > last) return;
     rows.load_filter(all, at.channel);
   }
-  if (thread > last) return;
   int result_row =
       results.first_row +
       (all.result_row_origin + (first_group - (Rows::live_groups - 1)) * Rows::rows_out) * results.down;

@@ -78,11 +78,12 @@ DepthwiseRowsFilterSchedule schedule_of(Problem const& p, DepthwiseRowsFilterRec
 }
 
 // Divides `rows` rows into parts with `threads` threads each, enough to fill half of the GPU; returns the
-// number of rows of a part, at least `minimum`, or 1 if `may_be_short` and they fill less than a fourth.
+// number of rows of a part: at least `minimum`, or 1 if `may_be_short`, they fill less than a fourth, and all
+// single rows are resident at once.
 Index rows_of_filter_part(Index rows, Index minimum, Index threads, DepthwiseRowsShape const& shape,
                           Gpu const& gpu, bool may_be_short) {
   Index const wanted = Index{shape.blocks} * depthwise_rows_threads * gpu.multiprocessors / 2;
-  if (may_be_short && threads < wanted / 2) return 1;
+  if (may_be_short && threads < wanted / 2 && threads * rows <= 2 * wanted) return 1;
   Index parts = 1;
   while (threads * parts < wanted && ceiling_divide(rows, 2 * parts) >= minimum) parts *= 2;
   return std::max<Index>(1, ceiling_divide(rows, parts));
@@ -126,7 +127,7 @@ Offer<Problem> depthwise_rows_filter(Problem const& problem, Device const& devic
   compute_alone(rows.shape, rows.groups_of_part, few);
   // Uses as many blocks as are resident, so that each adds as many sums as possible before the second kernel.
   Index const items = items_of(problem, rows),
-              wanted = Index{shape->blocks} * device.gpu.multiprocessors / tiles;
+              wanted = Index{rows.shape.blocks} * device.gpu.multiprocessors / tiles;
   rows.parts = to_int(std::clamp<Index>(wanted, 1, std::max<Index>(1, ceiling_divide(items, rows.slots))));
   if (items > 0x3fffffff || tiles * rows.parts > max_int) {
     offer.refusal = fmt::format("{} items of {} tiles of channels; at most 2^30 items, and 2^31 - 1 blocks",
