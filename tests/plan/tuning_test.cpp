@@ -6,6 +6,7 @@
 
 #include <cstdio>
 #include <functional>
+#include <limits>
 
 #include "src/plan/built_in_tuning.h"
 #include "src/plan/gemm/policies.h"
@@ -88,6 +89,14 @@ TEST(Tuning, ALineIsReadAsItIsWritten) {
   EXPECT_EQ(to_string(*line), to_string(line_for(large())));
   EXPECT_EQ(TuningTable::parse("", "tuning.txt").size(), 0U);
   EXPECT_EQ(TuningTable::parse("# nothing\n\n \r\n", "tuning.txt").size(), 0U);
+}
+
+TEST(Tuning, NoExtentOverflows) {
+  EXPECT_EQ(plan::extent_of_class(65), 128);
+  EXPECT_EQ(plan::extent_of_class(128), 128);
+  constexpr Index largest = std::numeric_limits<Index>::max();
+  EXPECT_EQ(plan::extent_of_class(largest), largest / 64 * 64);
+  EXPECT_EQ(plan::extent_of_class(largest / 64 * 64), largest / 64 * 64);
 }
 
 TEST(Tuning, AnOldLineAppliesToTheExtentsItMeasured) {

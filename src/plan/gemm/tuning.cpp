@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cstdio>
+#include <limits>
 #include <map>
 
 #include "cosmati/ops/error.h"
@@ -111,8 +112,9 @@ void check_type_word(std::string const& key, std::string const& value, std::stri
 }
 
 Index extent_of_class(Index extent) {
+  constexpr Index unit = 64, most = std::numeric_limits<Index>::max() / unit;
   if (extent <= 16) return extent;
-  return extent <= 32 ? 32 : (extent + 63) / 64 * 64;
+  return extent <= 32 ? 32 : std::min(most, extent / unit + (extent % unit > 0 ? 1 : 0)) * unit;
 }
 
 std::string gemm_class(GemmProblem const& problem, std::string const& only) {
