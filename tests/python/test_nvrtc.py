@@ -45,7 +45,7 @@ def test_choice(tmp_path, driver, packages, system, expected):
 def test_program(tmp_path, command):
     told = subprocess.run([sys.executable, *command, "info", "--json"], env=environment(tmp_path, (12,), 12040), capture_output=True, text=True)
     nvrtc, = (line for line in map(json.loads, told.stdout.splitlines()) if line["name"] == "NVRTC")
-    assert nvrtc["here"] and nvrtc["state"] == f"NVRTC 12.0, {tmp_path}/nvidia/cuda_nvrtc/lib/libnvrtc.so.12"
+    assert nvrtc["here"] and nvrtc["state"] == f"NVRTC 12.3, {tmp_path}/nvidia/cuda_nvrtc/lib/libnvrtc.so.12"
     own = dict(environment(tmp_path, (), 12040), COSMATI_NVRTC="/nowhere/libnvrtc.so.12")
     told = subprocess.run([sys.executable, *command, "info", "--json"], env=own, capture_output=True, text=True)
     nvrtc, = (line for line in map(json.loads, told.stdout.splitlines()) if line["name"] == "NVRTC")
