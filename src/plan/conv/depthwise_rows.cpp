@@ -322,8 +322,8 @@ Index rows_of_part(Index rows, Index threads, DepthwiseRowsShape const& shape, G
     if (parts > 1 && filled && of_part < minimum) break;
     double const last = rest == 0 ? 0 : std::max(to_double(rest), not_filled * shape.blocks);
     // The loads of a single group are all in flight at once.
-    bool const alone = of_part == 1 && may_be_short && !shape.dilated;
-    double const steps = alone ? 2 + to_double(again) / 3 : to_double(of_part + again);
+    double const steps =
+        is_alone(shape, of_part, may_be_short) ? 2 + to_double(again) / 3 : to_double(of_part + again);
     double const clocks =
         steps * (to_double(most - rest) + last) * (filled ? 1 + gain * to_double(parts - 1) : 1);
     if (parts > 1 && clocks >= least) continue;
@@ -371,13 +371,14 @@ Offer<Problem> depthwise_rows(Problem const& problem, Device const& device, Plan
   rows.groups_of_part = to_int(std::max<Index>(1, extents.groups));
   // Emulated, only single images with packed filters.
   bool const few = last && (!emulated || (rows.shape.packed_filter && problem.x.extent(0) == 1));
-  if (!emulated || !few)
-    rows.groups_of_part =
-        to_int(rows_of_part(extents.groups, threads_of(problem, rows), *shape, device.gpu, few));
-  else
-    rows.groups_of_part = 1;
-  compute_alone(rows.shape, rows.groups_of_part, few);
-  if (rows.shape.alone && !emulated) shorten_run(problem, rows, device.gpu);
+  rows.groups_of_part =
+      emulated && few
+          ? 1
+          : to_int(rows_of_part(extents.groups, threads_of(problem, rows), *shape, device.gpu, few));
+  if (is_alone(rows.shape, rows.groups_of_part, few)) {
+    compute_alone(rows.shape);
+    if (!emulated) shorten_run(problem, rows, device.gpu);
+  }
   if (threads_of(problem, rows) > max_int - depthwise_rows_threads) {
     offer.refusal =
         fmt::format("{} threads; at most {}", threads_of(problem, rows), max_int - depthwise_rows_threads);
@@ -404,8 +405,7 @@ program::Program depthwise_rows_program(Plan<Problem> const& plan) {
     types.destination = fmt::format("OffsetDestination<{}, {}>", name_of(form.d.type), recipe.store_width);
   DepthwiseRowsShape const& shape = recipe.shape;
   int const filters = depthwise_rows_threads * shape.vector * shape.row_taps * shape.column_taps;
-  auto const shared = static_cast<unsigned>(
-      shape.packed_filter ? filters * size_of(made.is_emulated() ? DataType::f32 : types.filter) : 0);
+  auto const shared = static_cast<unsigned>(shape.packed_filter ? filters * size_of(types.filter) : 0);
   program::KernelSpec kernel{.headers = {"conv/depthwise/depthwise_rows.h"},
                              .entry = "depthwise_rows_kernel",
                              .traits = DepthwiseRowsTraits{types, shape}.print(),
@@ -417,7 +417,7 @@ program::Program depthwise_rows_program(Plan<Problem> const& plan) {
     using Parameters = DepthwiseRowsParameters<Epilogue, Destination>;
     std::size_t const index = made.add_kernel<Parameters>(kernel, form);
     if (form.rows() == 0 || form.columns() == 0) return;
-    auto const fill = [form, all = arguments_of(problem, form, recipe.shape),
+    auto const fill = [form, all = arguments_of(problem, form, shape),
                        schedule = schedule_of(problem, recipe), image = made.image,
                        filter = made.filter](program::Run const& run, Parameters& to) {
       to.all = all;

@@ -61,9 +61,11 @@ std::string shape_text(DepthwiseRowsShape const& shape);
 // that the emulator has, if any. `max_vector`: the largest vector of channels; 1 unless they are contiguous.
 std::optional<DepthwiseRowsShape> rows_shape(ConvolutionProblem const& problem, bool channels_last,
                                              int max_vector, bool emulated);
-// Lets a thread compute its group of rows alone, if it has only one and `may_be_short`.
-constexpr void compute_alone(DepthwiseRowsShape& shape, Index groups_of_part, bool may_be_short) {
-  if (groups_of_part > 1 || shape.dilated || !may_be_short) return;
+// Whether a thread with so many groups of rows computes them alone; `may_be_short`: parts may be.
+constexpr bool is_alone(DepthwiseRowsShape const& shape, Index groups_of_part, bool may_be_short) {
+  return groups_of_part == 1 && may_be_short && !shape.dilated;
+}
+constexpr void compute_alone(DepthwiseRowsShape& shape) {
   constexpr int resident = 2;  // blocks, which leaves registers for all rows
   shape.alone = true;
   shape.ahead = shape.unrolled = false;

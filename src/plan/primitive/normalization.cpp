@@ -304,10 +304,7 @@ void add_lrn(PrimitiveProgram& program, LrnProblem const& problem, Shape const& 
   Index const own_width = runs_along_channels ? 1 : width;
   bool const in_groups = forward && (target.emulated || pass.real == DataType::f32);
   Index const of_group = target.emulated ? 2 : in_groups ? 16 / own_width : 8;
-  int const groups = target.emulated  ? (in_groups ? 2 : 1)
-                     : !in_groups     ? 1
-                     : own_width == 1 ? 2
-                                      : static_cast<int>(own_width);
+  int const groups = !in_groups ? 1 : target.emulated ? 2 : static_cast<int>(std::max<Index>(2, own_width));
   Index const of_thread = of_group * groups;
   bool const by_tiles =
       !innermost && !runs_along_channels && (target.emulated ? problem.size == 5 : problem.size <= 9);

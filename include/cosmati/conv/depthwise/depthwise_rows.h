@@ -133,17 +133,8 @@ struct DepthwiseRows {
     for (int age = 0; age < live_groups; ++age) add_to(sum[Map::place(i, age)], age, in, value);
   }
 
-  // The rows that a single group reads.
-  using GroupRows = Row[live_groups][rows_in];
-  COSMATI_DEVICE static void load_rows(DepthwiseRowsArguments const& all, Image& image, GroupRows& row) {
-    COSMATI_UNROLL
-    for (int i = 0; i < live_groups; ++i) {
-      COSMATI_UNROLL
-      for (int in = 0; in < rows_in; ++in) image.take(all, row[i][in]);
-    }
-  }
-  // Computes that group, in `sum[0]`.
-  COSMATI_DEVICE void compute_alone(GroupRows const& row) {
+  // Computes a single group, in `sum[0]`.
+  COSMATI_DEVICE void compute_alone(typename Image::GroupRows const& row) {
     COSMATI_UNROLL
     for (int i = 0; i < live_groups; ++i) {
       COSMATI_UNROLL
@@ -195,8 +186,8 @@ depthwise_rows_kernel(COSMATI_PARAMETER typename Traits::Params params) {
   typename Rows::Image image(all, at.image, at.channel, all.row_origin + first_group * Rows::rows_in, column);
 
   Rows rows;
-  [[maybe_unused]] typename Rows::GroupRows rows_of_group;
-  if constexpr (shape.alone) Rows::load_rows(all, image, rows_of_group);
+  [[maybe_unused]] typename Rows::Image::GroupRows rows_of_group;
+  if constexpr (shape.alone) image.take_group(all, rows_of_group);
   if constexpr (shape.packed_filter) {
     int const count = schedule.first.divisor, begin = arch::block_x() * Traits::threads,
               first = begin - schedule.first.quotient(begin) * count;

@@ -28,10 +28,9 @@ struct DepthwiseRowsFilterTraits {
   static constexpr bool ragged = ragged_;
   static constexpr int threads = depthwise_rows_threads;
   static constexpr int taps = shape.row_taps * shape.column_taps;
-  static constexpr int taps_at_a_time = depthwise_rows_taps_at_a_time(taps, shape.vector);
-  // The threads' sums of some taps, and then those of groups of threads.
+  // The threads' sums of all taps, and then those of groups of threads.
   struct SharedStorage {
-    Sum sum[taps_at_a_time][shape.vector][threads];
+    Sum sum[taps][shape.vector][threads];
     Sum group[threads];
   };
   static_assert(!shape.transposed);
@@ -108,13 +107,9 @@ struct DepthwiseRowsFilter {
                                 Image& rows) {
     constexpr int rows_in = shape.rows_in();
     GradientRow dy;
-    ImageRow row[live_groups][rows_in];
+    typename Image::GroupRows row;
     load(all, dy_line, true, valid, dy);
-    COSMATI_UNROLL
-    for (int i = 0; i < live_groups; ++i) {
-      COSMATI_UNROLL
-      for (int in = 0; in < rows_in; ++in) rows.take(all, row[i][in]);
-    }
+    rows.take_group(all, row);
     keep(0, dy);
     COSMATI_UNROLL
     for (int i = 0; i < live_groups; ++i) {
@@ -195,11 +190,10 @@ COSMATI_DEVICE void store_tap(typename Traits::Params const& params, int channel
   store_weight<Traits>(params, params.swapped, 0, channel, number, sum);
 }
 
-// Adds the threads' sums of taps starting at `first`, and stores those of the block's part, or the results if
-// there is one part.
+// Adds the threads' sums, and stores those of the block's part, or the results if there is one part.
 template <class Traits>
 COSMATI_DEVICE void store_partials(typename Traits::Params const& params,
-                                   DepthwiseRowsFilter<Traits> const& rows, int tile, int part, int first) {
+                                   DepthwiseRowsFilter<Traits> const& rows, int tile, int part) {
   using Sum = typename Traits::Sum;
   constexpr int vector = Traits::shape.vector, taps = Traits::taps, threads = Traits::threads;
   DepthwiseRowsFilterSchedule const& schedule = params.schedule;
@@ -207,13 +201,11 @@ COSMATI_DEVICE void store_partials(typename Traits::Params const& params,
   int const lanes = schedule.lanes.divisor;
   COSMATI_UNROLL
   for (int t = 0; t < taps; ++t) {
-    if (t < first || t >= first + Traits::taps_at_a_time) continue;
     COSMATI_UNROLL
-    for (int v = 0; v < vector; ++v) shared.sum[t - first][v][arch::thread()] = rows.sum[t][v];
+    for (int v = 0; v < vector; ++v) shared.sum[t][v][arch::thread()] = rows.sum[t][v];
   }
   arch::block_barrier();
-  int const of_lane =
-      (taps - first < Traits::taps_at_a_time ? taps - first : Traits::taps_at_a_time) * vector;
+  constexpr int of_lane = taps * vector;
   for (int begin = 0; begin < of_lane * lanes; begin += threads) {
     int const results = of_lane * lanes - begin < threads ? of_lane * lanes - begin : threads;
     int const groups = threads / results;
@@ -231,10 +223,9 @@ COSMATI_DEVICE void store_partials(typename Traits::Params const& params,
       Sum total = 0;
       for (int i = 0; i < groups; ++i) total += shared.group[arch::thread() + i * results];
       if (schedule.parts == 1)
-        store_tap<Traits>(params, channel, first + t, total);
+        store_tap<Traits>(params, channel, t, total);
       else
-        static_cast<Sum*>(params.partials)[(Index{part} * schedule.channels + channel) * taps + first + t] =
-            total;
+        static_cast<Sum*>(params.partials)[(Index{part} * schedule.channels + channel) * taps + t] = total;
     }
     arch::block_barrier();
   }
@@ -268,9 +259,7 @@ depthwise_rows_filter_kernel(COSMATI_PARAMETER typename Traits::Params params) {
                 (item - upper * schedule.runs.divisor) * run);
     }
   }
-  COSMATI_UNROLL
-  for (int first = 0; first < Traits::taps; first += Traits::taps_at_a_time)
-    store_partials<Traits>(params, rows, tile, part, first);
+  store_partials<Traits>(params, rows, tile, part);
 }
 
 // Adds the parts: a block computes 32 results, threads / 32 threads each. Grid: ceil(channels * taps / 32).

@@ -17,6 +17,9 @@ class DepthwiseRowsImage {
   static constexpr int bytes = vector * static_cast<int>(sizeof(Element));
   static constexpr int own = shape.own_columns();
   using Row = arch::Words<bytes>[columns];
+  static constexpr int live_groups = shape.live_groups(), rows_in = shape.rows_in();
+  // The rows that a single group of results reads.
+  using GroupRows = Row[live_groups][rows_in];
 
   // Arguments: DepthwiseRowsArguments or DepthwiseRowsFilterArguments; the first row begins at (row, column).
   template <class Arguments>
@@ -42,6 +45,16 @@ class DepthwiseRowsImage {
       load(all, next_);
     else if constexpr (prefetches)
       prefetch(all);
+  }
+
+  // All loads are in flight at once.
+  template <class Arguments>
+  COSMATI_DEVICE void take_group(Arguments const& all, GroupRows& to) {
+    COSMATI_UNROLL
+    for (int i = 0; i < live_groups; ++i) {
+      COSMATI_UNROLL
+      for (int in = 0; in < rows_in; ++in) take(all, to[i][in]);
+    }
   }
 
   template <class Sum>

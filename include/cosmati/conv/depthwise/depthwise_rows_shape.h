@@ -6,12 +6,6 @@ namespace cosmati {
 
 inline constexpr int depthwise_rows_threads = 128;
 
-// The taps whose sums a block of a filter gradient adds at the same time: all of them, if 64 sums of each
-// thread suffice (32 KB of f32). With 9 taps at a time, 49 took 2 to 5 us longer (docs/decisions/0026).
-COSMATI_CONSTEXPR int depthwise_rows_taps_at_a_time(int taps, int vector) {
-  return taps * vector <= 64 ? taps : taps < 9 ? taps : 9;
-}
-
 // Forward, a result reads the image at result * step + tap - padding. In a data gradient, the element of dy
 // at position i reaches the results i * step + tap - padding.
 struct DepthwiseRowsShape {

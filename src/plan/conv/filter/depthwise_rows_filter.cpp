@@ -83,12 +83,11 @@ DepthwiseRowsFilterSchedule schedule_of(Problem const& p, DepthwiseRowsFilterRec
 // and the same time with 3.4.
 Index rows_of_filter_part(Index rows, Index minimum, Index threads, DepthwiseRowsShape const& shape,
                           Gpu const& gpu, bool may_be_short) {
-  Index const wanted = Index{shape.blocks} * depthwise_rows_threads * gpu.multiprocessors / 2;
   constexpr Index most_rows = 3;
-  Index const resident = 2 * wanted;
-  if (may_be_short && threads < wanted / 2 && threads * rows <= most_rows * resident) return 1;
+  Index const resident = Index{shape.blocks} * depthwise_rows_threads * gpu.multiprocessors;
+  if (may_be_short && threads < resident / 4 && threads * rows <= most_rows * resident) return 1;
   Index parts = 1;
-  while (threads * parts < wanted && ceiling_divide(rows, 2 * parts) >= minimum) parts *= 2;
+  while (threads * parts < resident / 2 && ceiling_divide(rows, 2 * parts) >= minimum) parts *= 2;
   return std::max<Index>(1, ceiling_divide(rows, parts));
 }
 
@@ -121,13 +120,12 @@ Offer<Problem> depthwise_rows_filter(Problem const& problem, Device const& devic
   rows.groups_of_part = to_int(std::max<Index>(1, rows_of(problem)));
   Index const vectors = problem.x.extent(1) / shape->vector, tiles = tiles_of(problem, rows);
   bool const few = last && (!emulated || problem.x.extent(0) == 1);  // emulated, only single images
-  if (!emulated || !few)
-    rows.groups_of_part =
-        to_int(rows_of_filter_part(rows_of(problem), 2 * shape->live_groups(),
-                                   items_of(problem, rows) * vectors, *shape, device.gpu, few));
-  else
-    rows.groups_of_part = 1;
-  compute_alone(rows.shape, rows.groups_of_part, few);
+  rows.groups_of_part =
+      emulated && few
+          ? 1
+          : to_int(rows_of_filter_part(rows_of(problem), 2 * shape->live_groups(),
+                                       items_of(problem, rows) * vectors, *shape, device.gpu, few));
+  if (is_alone(rows.shape, rows.groups_of_part, few)) compute_alone(rows.shape);
   // Uses as many blocks as are resident, so that each adds as many sums as possible before the second kernel.
   Index const items = items_of(problem, rows),
               wanted = Index{rows.shape.blocks} * device.gpu.multiprocessors / tiles;
@@ -140,8 +138,7 @@ Offer<Problem> depthwise_rows_filter(Problem const& problem, Device const& devic
   double const launches_seconds = rows.parts > 1 ? 5e-6 : 3e-6;
   offer.predicted_seconds = launches_seconds + rows_seconds(problem, device.gpu);
   int const sum_bytes = size_of(recipe.product.sum), taps = taps_of(rows.shape);
-  rows.shared_bytes = (depthwise_rows_taps_at_a_time(taps, rows.shape.vector) * rows.shape.vector + 1) *
-                      depthwise_rows_threads * sum_bytes;
+  rows.shared_bytes = (taps * rows.shape.vector + 1) * depthwise_rows_threads * sum_bytes;
   recipe.product.predicted_seconds = offer.predicted_seconds;
   recipe.product.partial_bytes =
       rows.parts > 1 ? static_cast<std::size_t>(rows.parts * problem.x.extent(1) * taps * sum_bytes) : 0;

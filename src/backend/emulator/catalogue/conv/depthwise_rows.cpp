@@ -61,7 +61,7 @@ constexpr DepthwiseRowsShape packed(DepthwiseRowsShape shape) {
   return shape;
 }
 constexpr DepthwiseRowsShape alone(DepthwiseRowsShape shape) {
-  plan::compute_alone(shape, 1, true);
+  plan::compute_alone(shape);
   return shape;
 }
 
