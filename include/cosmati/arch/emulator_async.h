@@ -60,6 +60,7 @@ void store_windows(arch::TensorMap const& map, void const* shared, int const* co
 void commit_stores();
 void wait_stores(int in_flight, bool only_read);
 void publish_to_async();
+void permit_unwritten(void const* shared, int bytes);
 
 // Tensor maps in global memory that a kernel modifies.
 void replace_address(arch::TensorMap& map, void* address);

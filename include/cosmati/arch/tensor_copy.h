@@ -98,6 +98,9 @@ COSMATI_DEVICE void prefetch(TensorMap const& map) {
 }
 // Makes this thread's writes to shared memory visible to later reads by TMA and tensor cores.
 COSMATI_DEVICE void publish_to_async() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
+// Permits tensor cores to read bytes of shared memory that nothing writes, which the emulator otherwise
+// reports; there they are NaNs. No instruction.
+COSMATI_DEVICE void permit_unwritten(void const*, int) {}
 
 #else
 
@@ -125,6 +128,9 @@ COSMATI_DEVICE void wait_stores() {
 }
 COSMATI_DEVICE void prefetch(TensorMap const&) {}
 COSMATI_DEVICE void publish_to_async() { emulator::publish_to_async(); }
+COSMATI_DEVICE void permit_unwritten(void const* shared, int bytes) {
+  emulator::permit_unwritten(shared, bytes);
+}
 
 #endif
 

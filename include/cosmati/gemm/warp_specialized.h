@@ -270,12 +270,10 @@ warp_specialized_kernel(COSMATI_PARAMETER typename Scheduler::Launch launch) {
     }
     if constexpr (Traits::policy.cluster_k > 1) Traits::ClusterReduction::init(shared.parts);
     arch::publish_barriers();
-  }
-  if constexpr (requires { launch.m; }) {
-    clear_from(shared.a, loaded_bytes<typename Traits::SourceA, typename Traits::TileA>(launch.m),
-               Traits::threads);
-    clear_from(shared.b, loaded_bytes<typename Traits::SourceB, typename Traits::TileB>(launch.n),
-               Traits::threads);
+    if constexpr (requires { launch.m; }) {
+      permit_unwritten(shared.a, loaded_bytes<typename Traits::SourceA, typename Traits::TileA>(launch.m));
+      permit_unwritten(shared.b, loaded_bytes<typename Traits::SourceB, typename Traits::TileB>(launch.n));
+    }
   }
   if constexpr (Traits::cluster > 1) {
     arch::cluster_arrive_relaxed();

@@ -54,17 +54,12 @@ struct TensorTile {
   static constexpr int stride_of_tiles = box.boxes * box_bytes / 16;
 };
 
-// Clears all tiles, of one box each, from byte `first` on, for wgmma: rows that TMA does not write, if
-// any. Called by all threads of a block.
+// The tiles, of one box each, keep what shared memory contains from byte `first` on: rows that TMA does not
+// write, if any. Only rows or columns outside D depend on them.
 template <class Tile, int count>
-COSMATI_DEVICE void clear_from(Tile (&tiles)[count], int first, int threads) {
-  if (first == static_cast<int>(sizeof(Tile))) return;
-  COSMATI_NO_UNROLL
-  for (Tile& tile : tiles)
-    for (int at = first + 16 * arch::thread(); at < static_cast<int>(sizeof(Tile)); at += 16 * threads)
-      arch::store(&tile.bytes[0][0][0] + at, Vector<unsigned, 4>{});
-  arch::publish_to_async();
-  arch::block_barrier();
+COSMATI_DEVICE void permit_unwritten(Tile const (&tiles)[count], int first) {
+  for (Tile const& tile : tiles)
+    arch::permit_unwritten(&tile.bytes[0][0][0] + first, static_cast<int>(sizeof(Tile)) - first);
 }
 
 }  // namespace cosmati

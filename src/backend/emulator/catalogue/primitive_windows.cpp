@@ -1,5 +1,6 @@
 // Pooling and local response normalization in the emulator.
 #include "cosmati/primitive/lrn.h"
+#include "cosmati/primitive/lrn_planes.h"
 #include "cosmati/primitive/window_tiles.h"
 #include "src/backend/emulator/catalogue/primitive_host.h"
 
@@ -32,6 +33,8 @@ void add_primitives_of_windows(KernelTable& table) {
   add_pass<&lrn_kernel<WindowTraits<4>>, WindowTraits<4>>(table, "lrn_kernel");
   add_pass<&lrn_tile_kernel<LrnTiles<1>>, LrnTiles<1>>(table, "lrn_tile_kernel");
   add_pass<&lrn_tile_kernel<LrnTiles<4>>, LrnTiles<4>>(table, "lrn_tile_kernel");
+  add_pass<&lrn_plane_tile_kernel<LrnTiles<4>>, LrnTiles<4>>(table, "lrn_plane_tile_kernel");
+  add_pass<&lrn_plane_tile_kernel<LrnTiles<8>>, LrnTiles<8>>(table, "lrn_plane_tile_kernel");
   add_pass<&window_kernel<WindowTraits<1>>, WindowTraits<1>>(table, "window_kernel");
   add_pass<&window_kernel<WindowTraits<4>>, WindowTraits<4>>(table, "window_kernel");
   add_tile<Tiles<2, true>>(table);

@@ -30,6 +30,9 @@ class OrdinaryWrites {
   // of memory.
   void take(std::ptrdiff_t offset, int bytes, Swizzle swizzle, bool on_its_way);
 
+  // Permits reads of the lines in [offset, offset + bytes) that have not been written.
+  void permit(std::ptrdiff_t offset, int bytes);
+
   struct Write {
     std::ptrdiff_t offset;
     int writer;

@@ -200,6 +200,11 @@ void publish_to_async() {
       block->async()->writes.publish(thread.writer());
 }
 
+void permit_unwritten(void const* shared, int bytes) {
+  Block& block = running_thread().block;
+  if (block.can_wait()) block.start_async().writes.permit(block.shared_memory().offset(shared), bytes);
+}
+
 void AsyncThread::read_stores(std::int64_t before, Block const& block) {
   unsigned char const* const shared = block.shared_memory().data();
   for (TileStore& store : stores) {
