@@ -109,6 +109,9 @@ BlockCost block_cost(SlidingForm const& sliding, DirectTiledRecipe const& recipe
   constexpr double share_of_issue = 0.5, dependent = 2;
   constexpr double slots_of_load = 30, slots_of_result = 20, slots_of_block = 400;
   constexpr double clocks_of_round = 2000, clocks_of_block = 1500;
+  // A block that runs alone waits for its loads: without this, five layers with 25 to 300 loads per thread
+  // and round took 1.6 to 2.5 times as long as predicted on an H200 (docs/decisions/0045).
+  constexpr double clocks_of_load = 150;
   SlidingArguments const& w = sliding.window;
   DirectTile const& tile = recipe.tile;
   Index const threads = tile_threads(recipe), sums = Index{tile.thread_rows} * tile.thread_filters;
@@ -140,8 +143,9 @@ BlockCost block_cost(SlidingForm const& sliding, DirectTiledRecipe const& recipe
   double const slots = to_double(columns) * slots_of_column + to_double(rounds) * loads * slots_of_load +
                        to_double(sums) * slots_of_result + slots_of_block;
   double const warp = std::max(slots / 4 / share_of_issue, to_double(columns * (places + 2 * filters)));
-  return {to_double(threads / 32) * warp,
-          slots * dependent + to_double(rounds) * clocks_of_round + clocks_of_block};
+  return {
+      to_double(threads / 32) * warp,
+      slots * dependent + to_double(rounds) * (clocks_of_round + loads * clocks_of_load) + clocks_of_block};
 }
 
 // A form of a launch, for all that cost the same: phases that differ only in where they begin.
