@@ -93,7 +93,7 @@ Index resident_clusters(GemmPolicy const& policy, Gpu const& gpu);
 double bytes_read_again(CanonicalGemm const& form, GemmPolicy const& policy);
 
 struct Volume;
-// The predicted time in seconds (warp_specialized_time.cpp).
+// The predicted time in seconds (time/warp_specialized.cpp).
 double predict_warp_specialized(GemmRecipe const& recipe, CanonicalGemm const& form, Gpu const& gpu,
                                 Volume const& volume);
 // A lower bound of that time for `splits` parts by split-K; with splits = 1, for every partition.

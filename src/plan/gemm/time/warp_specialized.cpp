@@ -5,113 +5,12 @@
 #include "cosmati/gemm/steps.h"
 #include "src/plan/buffers.h"
 #include "src/plan/gemm/model.h"
+#include "src/plan/gemm/time/fit.h"
 #include "src/plan/gemm/warp_specialized.h"
 
 namespace cosmati::plan {
 namespace {
 
-// The constants of the prediction. Those marked (H100) were fitted to 320 measurements of 37 problems on an
-// H100 (docs/decisions/0040). The others were fitted earlier to 2600 measurements of 33 problems with 27
-// policies and up to 6 splits on an H200, unless a comment says that they are predicted, or where they were
-// measured. Those marked (16 bits) were fitted to 650 measurements of 170 products in f16 and bf16 on an H200
-// (docs/decisions/0045) and apply to products of 16-bit types; fit_of_others has the values before.
-struct Fit {
-  double launch_seconds = 2.15e-6;
-  // Less for products of a single round with many stages of one block, which are all loaded at once (12
-  // products of 3 to 9 us with six policies on an H200; docs/decisions/0045).
-  double many_stages_seconds = 0.5e-6;
-  // More for clusters that share operands, and the share of loading a shared operand that they save. (16
-  // bits)
-  double cluster_seconds = 0.3e-6, saved_by_sharing = 0.05;
-  // Clusters of four were faster than predicted without these factors: of 79 products whose plan 0.95
-  // changed, 53 became faster, by 5.5 % on average, and 21 in clusters of 4x1 and 1x4 by another 5 % with
-  // 0.92 (H200; docs/decisions/0045). Tiles of few steps have little to share: 2048x2048x2 took 7.3 us, in
-  // single blocks 4.7.
-  double of_square_of_four = 0.95, of_row_of_four = 0.92;
-  // In batches: how much longer writing takes with twice as many loads for each element (H200: 2048x2048x128,
-  // 64 matrices, by 15 policies; 128x256 in pairs took 2 to 6 % less than alone in ten batches with short k).
-  double write_slowed_by_loads = 0.2;
-  double not_overlapped = 0.33;  // share of loading or multiplying, the shorter of the two
-
-  // Multiplying: shares of the tensor cores' rate. One warpgroup does not saturate them, nor do two in
-  // ping-pong that wait for promoted sums.
-  double share_of_peak = 0.84;  // (16 bits)
-  double alone = 0.9;           // (16 bits)
-  double ping_pong = 0.98, promoting_ping_pong = 0.62;
-  double single_turn = 0.88;  // of ping-pong, if a block has one tile (H100: 3136x512x2048)
-  // The products of a tile are added one after another: clocks per 32 bytes of k, however few columns they
-  // have (2x6144x4096 and 16x9216x3072 by 64x16 and 128x16 on an H200).
-  double clocks_of_pack = 50;
-  // From the load of a stage until its products can begin, with a cold L2 cache: with few stages, steps wait
-  // for it (64x64, 5 and 10 stages, ten products of 3 to 9 us on an H200; docs/decisions/0045).
-  double stage_seconds = 0.95e-6;
-  double tile_seconds = 0.06e-6;
-  // M-major A of 32-bit elements through registers: shares of the rate at 4096^3, where ping-pong 128x128
-  // took 530 us, cooperative 128x256 380 us.
-  double through_registers = 0.97, through_registers_ping_pong = 0.68;
-  // The power limit under sustained load (H100): at 10240x4096x4096, tiles of 128x128 took 533 us, 128x256
-  // 447 us, and 256x256 with sums in f16 429 us.
-  double power_seconds = 200e-6;  // beyond which the limit applies fully
-  double power = 0.35, power_of_loads = 0.1, power_of_reads = 0.2, min_power = 0.2, max_power = 0.8;
-  double power_of_sharing = 0.5;  // saved by reading a shared tile from L2 once (2048x32000x2048 on an H200)
-
-  // Operands by TMA: bytes per clock and multiprocessor, and the share that is left if rows begin within
-  // sectors of 32 bytes of L2, of which each touches one more (1000x2000x3000 on an H200), or within its
-  // lines of 128 bytes (24 products with 15 policies each; docs/decisions/0045).
-  double intake = 60, intake_of_cluster = 68;  // (16 bits)
-  double within_sectors = 0.52, within_sectors_of_cluster = 0.66;
-  double within_lines = 0.91, within_lines_of_cluster = 1;  // (16 bits)
-  double clocks_of_missing_row = 4;                         // (16 bits)
-  double missing_of_last = 0.5;  // share for the last tile, if there are others (16 bits)
-  // Rows of less than 128 bytes (H100, docs/decisions/0040); those of 64 bytes took at most 8 clocks.
-  double clocks_of_half_row = 4, clocks_of_short_row = 13;
-  // Rows of windows and of their filter, of 64 bytes (H200: 1.9 to 3.1) and of 32 (H200: 1.6).
-  double clocks_of_half_window = 2.2, clocks_of_short_window = 1.6;
-  // A row of a box of an MN-major operand, however short: columns that are not a multiple of 64 are copied in
-  // boxes of 32 to 8 (256x6144x4096 and 1024x1280x5120 on an H200). (16 bits)
-  double clocks_of_box_row = 1.2;
-  // Operands loaded by threads, in clocks of a warp: measured at 4096^3 (12 to 16 per copy), and shifts for
-  // rows of 17 and 255 elements of two bytes (H200).
-  double clocks_of_copy = 14, clocks_of_shift = 74, clocks_of_wait = 700.0 / (4 * 4);
-
-  // Storing a tile: the rate of a multiprocessor when all store at the same time. If D is M-major, a warp
-  // writes 16 adjacent elements, half a cache line.
-  double store_seconds = 0.53e-6, store_rate = 68e9, store_rate_along_m = 32e9;  // (16 bits)
-  double staged_seconds = 0.35e-6;  // a tile through shared memory (H200)
-  double waits_for_buffer = 1.4;    // (H100)
-  // Ping-pong with no more stages than steps: 4 stages took 12 % longer than 6 (4096x32768x512 on an H200).
-  double few_stages = 1.1;
-  double missing_rate = 23.4e9, not_hidden = 0.25;  // elements that do not exist (H100)
-
-  // Memory: the bytes in flight needed for the full rate, expressed as a latency, and the share of that rate
-  // that is reached (H100); the share for results.
-  double latency_seconds = 1.2e-6, share_of_loads = 0.92, share_of_stores = 0.67;
-  // Fitted to 2900 measurements of 163 products in bf16 on an H200 (docs/decisions/0040): the rate of the
-  // loads of one multiprocessor, and the cost of reading the larger operand again, relative to its first
-  // reading.
-  double multiprocessor_rate = 36e9, read_again = 0.4;
-  double shared_less = 0.07;  // of the operands of streamed tiles, which blocks load separately (H100)
-  double bytes_in_l2 = 16e6;  // partial sums that fit in the L2 cache
-
-  // Adding parts: in a cluster, exchange_seconds (H100); otherwise by flags and slots. handed_on was measured
-  // including a fill of counters (2.5 us), which flags do not need.
-  double exchange_seconds = 0.6e-6, exchange_rate = 57e9;
-  double slot_seconds = 0.12e-6, slot_rate = 97e9, handed_on = 2.6e-6;
-};
-constexpr Fit fit_of_16_bits;
-// Convolutions and products of other types.
-constexpr Fit fit_of_others = [] {
-  Fit fit;
-  fit.cluster_seconds = fit.saved_by_sharing = fit.power_of_sharing = fit.write_slowed_by_loads = 0;
-  fit.of_square_of_four = fit.of_row_of_four = 1;
-  fit.share_of_peak = 0.97, fit.alone = 0.68, fit.clocks_of_pack = 0;
-  fit.intake = 55.4, fit.intake_of_cluster = 61;
-  fit.within_sectors = fit.within_sectors_of_cluster = 0.64;
-  fit.within_lines = fit.within_lines_of_cluster = 0.64;
-  fit.clocks_of_missing_row = 5, fit.missing_of_last = 0.6, fit.clocks_of_box_row = 0;
-  fit.store_seconds = 0.46e-6, fit.store_rate_along_m = 55e9;
-  return fit;
-}();
 Fit const& fit_of(CanonicalGemm const& form, Volume const& volume) {
   return volume.of_windows || size_of(form.a.type) != 2 ? fit_of_others : fit_of_16_bits;
 }
@@ -202,6 +101,20 @@ double rate_of_intake(Fit const& fit, GemmPolicy const& p, CanonicalGemm const& 
   return share * (shared ? fit.intake_of_cluster : fit.intake);
 }
 
+// Whether a plain product of K-major operands, in full steps that TMA loads, has no more blocks than run at
+// the same time, if k is divided into `splits` parts.
+bool is_single_round(Fit const& fit, GemmRecipe const& recipe, CanonicalGemm const& form, Gpu const& gpu,
+                     Volume const& volume, double splits) {
+  GemmPolicy const& p = recipe.policy;
+  bool const is_plain = &fit == &fit_of_16_bits && !volume.of_convolution && !volume.of_group &&
+                        form.batch == 1 && recipe.sum == DataType::f32 && recipe.a.along == Along::k &&
+                        recipe.b.along == Along::k;
+  bool const is_full = p.block_k * size_of(form.a.type) == step_bytes && !recipe.a.by_threads &&
+                       !recipe.b.by_threads && !p.ping_pong && p.partition != Partition::stream_k;
+  return is_plain && is_full &&
+         volume.tiles * splits * p.cluster_k <= static_cast<double>(resident_clusters(p, gpu));
+}
+
 class Prediction {
  public:
   Prediction(GemmRecipe const& recipe, CanonicalGemm const& form, Gpu const& gpu, Volume const& volume)
@@ -215,14 +128,77 @@ class Prediction {
   double seconds() const {
     double const multiply = multiply_seconds(), load = load_seconds();
     double const slower = refills_few_stages() ? fit_.few_stages : 1.0;
-    return share_of_cluster(fit_, p_, volume_) *
-           (launch_seconds(fit_, p_, volume_, recipe_.splits, gpu_) +
-            std::max(slower * (multiply + store_seconds(multiply)), load + write_seconds()) +
-            fit_.not_overlapped * std::min(multiply, load) + exchange_seconds() + combine_seconds() +
-            missing_seconds());
+    double const usual = share_of_cluster(fit_, p_, volume_) *
+                         (launch_seconds(fit_, p_, volume_, recipe_.splits, gpu_) +
+                          std::max(slower * (multiply + store_seconds(multiply)), load + write_seconds()) +
+                          fit_.not_overlapped * std::min(multiply, load) + exchange_seconds() +
+                          combine_seconds() + missing_seconds());
+    if (!is_single_round(fit_, recipe_, form_, gpu_, volume_, splits_)) return usual;
+    double const round = seconds_of_single_round();
+    double const share = (round_.long_seconds - round) / (round_.long_seconds - round_.short_seconds);
+    return usual + std::clamp(share, 0.0, 1.0) * (round - usual);
   }
 
  private:
+  double seconds_of_single_round() const {
+    double const blocks = std::ceil(blocks_ / multiprocessors_);  // of a multiprocessor
+    double const sharing = p_.cluster_m * p_.cluster_n, alone = p_.consumer_warps() * blocks <= 4;
+    double const products =
+        block_ * p_.block_k * size_ / (4096 * round_.share_of_peak * (alone ? fit_.alone : 1));
+    double const step = std::max(blocks * std::max(products, load_clocks_of_single_round()),
+                                 depth_bytes() / 32 * round_.clocks_of_pack) /
+                        gpu_.clock_hertz;
+    double const waits =
+        std::max(0.0, steps_ - p_.stages) * std::max(0.0, round_.stage_seconds / p_.stages - step);
+    double const multiply = (sharing == 2 ? round_.pair : 1) * (steps_ * step + waits);
+    double const bytes = volume_.operand_bytes + volume_.result_bytes + read_again_in_single_round();
+    double const memory = bytes / (round_.share_of_memory * gpu_.memory_bytes_per_second);
+    double const exchange = round_.exchange_seconds + block_ * size_of(recipe_.sum) / round_.exchange_rate;
+    double const rate =
+        direction_of_result(form_) == Along::mn ? round_.store_rate_along_m : round_.store_rate;
+    return round_.launch_seconds + round_.warpgroup_seconds * (p_.block_m / 64.0 - 1) +
+           (sharing > 1 ? round_.cluster_seconds : 0) + std::max(multiply, memory) +
+           round_.not_overlapped * std::min(multiply, memory) + (p_.cluster_k > 1 ? exchange : 0) +
+           blocks * stored() / p_.cluster_k * size_of(form_.d.type) / rate +
+           (p_.epilogue == EpilogueSchedule::staged ? fit_.staged_seconds : 0) + combine_seconds();
+  }
+  double read_again_in_single_round() const {
+    auto const again = [&](Index extent, Index other, int block, int cluster) {
+      Index const readers = ceiling_divide(other, Index{block} * cluster);
+      return static_cast<double>(extent * form_.k) * size_ * std::log2(static_cast<double>(readers));
+    };
+    return round_.read_again * (again(form_.m, form_.n, p_.block_n, p_.cluster_n) +
+                                again(form_.n, form_.m, p_.block_m, p_.cluster_m));
+  }
+  // The clocks of loading a step of the slowest block: any block, one whose boxes end beyond an operand, or
+  // one whose tile only fills a cluster.
+  double load_clocks_of_single_round() const {
+    struct Slice {  // of an operand's tile, which a block of a cluster loads
+      double rows, missing, absent;
+    };
+    auto const slice_of = [](Index extent, int block, int lines, int cluster, int sharing) {
+      Index const tiles = ceiling_divide(extent, Index{block});
+      double const rows = static_cast<double>(lines) / sharing;
+      auto const beyond = static_cast<double>(tiles * block - extent - (tiles == 1 ? block - lines : 0));
+      return Slice{rows, std::min(beyond, rows), tiles % cluster != 0 ? rows : 0};
+    };
+    Slice const a = slice_of(form_.m, p_.block_m, lines_of_a_, p_.cluster_m, p_.cluster_n);
+    Slice const b = slice_of(form_.n, p_.block_n, lines_of_b_, p_.cluster_n, p_.cluster_m);
+    bool const shares = p_.cluster_m * p_.cluster_n > 1;
+    double const usual = shares ? fit_.intake_of_cluster : fit_.intake;
+    double const row = round_.clocks_of_row * usual / intake();
+    double const missing = a.missing + b.missing;
+    double const at_edge =
+        missing > 0 ? row * (a.rows + b.rows - missing) + round_.clocks_of_missing_row * missing : 0;
+    double const beyond = a.absent > b.absent ? row * b.rows + round_.clocks_of_absent_row * a.absent
+                          : b.absent > 0      ? row * a.rows + round_.clocks_of_absent_row * b.absent
+                                              : 0;
+    double const by_all =
+        blocks_ * (a.rows + b.rows) * step_bytes /
+        (round_.intake_of_all * gpu_.multiprocessors * std::ceil(blocks_ / multiprocessors_));
+    return std::max({intake_clocks() * usual / round_.intake, at_edge, beyond, by_all});
+  }
+
   // Clocks of a step of one block: products, operands by TMA, or copies by threads, whichever takes longest.
   double step_clocks() const {
     // TMA fills rows beyond the edge of an operand with zeros, slowly.
@@ -421,6 +397,8 @@ class Prediction {
     return full * p_.blocks + std::min<double>(p_.blocks, std::ceil(rest / multiprocessors_));
   }
 
+  static constexpr SingleRoundFit const& round_ = fit_of_single_round;
+
   Fit const& fit_;
   GemmRecipe const& recipe_;
   GemmPolicy const& p_;
@@ -478,10 +456,17 @@ double least_seconds_by_wgmma(GemmRecipe const& recipe, CanonicalGemm const& for
   double const multiply = limited_by_power(fit, clocks / (busy * gpu.clock_hertz), p);
   double const load = volume.operand_bytes / (fit.share_of_loads * gpu.memory_bytes_per_second);
   constexpr double rounding = 1 - 1e-9;
-  double const whole = launch_seconds(fit, p, volume, splits, gpu) + std::max(multiply, load) +
-                       fit.not_overlapped * std::min(multiply, load);
   double const parts = splits == 1 ? 0 : fit.handed_on + splits * seconds_of_slot(fit, recipe);
-  return rounding * share_of_cluster(fit, p, volume) * (whole + parts);
+  double const usual = share_of_cluster(fit, p, volume) *
+                       (launch_seconds(fit, p, volume, splits, gpu) + std::max(multiply, load) +
+                        fit.not_overlapped * std::min(multiply, load) + parts);
+  if (!is_single_round(fit, recipe, form, gpu, volume, splits)) return rounding * usual;
+  SingleRoundFit const& round = fit_of_single_round;
+  double const faster = std::max(round.share_of_peak / fit.share_of_peak, round.intake / fit.intake);
+  double const least = clocks / faster / (busy * gpu.clock_hertz);
+  double const memory = volume.operand_bytes / (round.share_of_memory * gpu.memory_bytes_per_second);
+  return rounding * std::min(usual, round.launch_seconds + std::max(least, memory) +
+                                        round.not_overlapped * std::min(least, memory) + parts);
 }
 
 }  // namespace cosmati::plan
