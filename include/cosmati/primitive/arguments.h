@@ -11,7 +11,8 @@ namespace cosmati {
 // A kernel reads tensors [0, primitive_inputs) and writes the following ones.
 inline constexpr int primitive_inputs = 9, primitive_outputs = 4, primitive_scalars = 12;
 
-// Windows with compile-time extents; for local response normalization, `columns` is the size.
+// Windows with compile-time extents; for local response normalization, `columns` is the size, and `rows` the
+// positions of a plane that a block keeps in shared memory, if any.
 struct WindowPolicy {
   int rows = 0, columns = 0;     // taps
   int down = 1, along = 1;       // strides of the windows
@@ -35,7 +36,7 @@ struct PrimitivePolicy {
                                // the window
   int columns_axis = 0;        // axis of a window's columns; the rows are the next axis
   int cluster = 1;             // blocks that share a row
-  bool whole = false;          // all runs are full
+  bool whole = false;          // all runs are full; in lrn_planes.h, blocks keep adjacent planes
   bool backwards = false;      // start with the last positions, which the previous pass read last
   WindowPolicy window = {};
   unsigned fixed = 0;  // bit i: input i is the same in all runs of a thread

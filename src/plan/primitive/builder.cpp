@@ -11,6 +11,7 @@
 
 #include "cosmati/core/cluster.h"
 #include "cosmati/epilogue/parse.h"
+#include "cosmati/primitive/lrn_pitch.h"
 #include "src/ops/architecture.h"
 #include "src/plan/buffers.h"
 #include "src/plan/integers.h"
@@ -310,7 +311,10 @@ void finish(PrimitivePass& pass, CollapsedSpace const& space) {
   if (policy.cluster > 1) pass.text += fmt::format(", clusters of {} blocks", policy.cluster);
   if (policy.cached > 0)
     pass.text += fmt::format(", {} runs kept{}", policy.cached, policy.packed ? " packed" : "");
-  if (policy.window.rows > 0)
+  if (pass.family == PrimitiveFamily::lrn && policy.window.rows > 0)
+    pass.text += fmt::format(", {} channels of {} positions in shared memory", lrn_channels(policy),
+                             policy.window.rows);
+  else if (policy.window.rows > 0)
     pass.text +=
         fmt::format(" of {}, {} x {} taps at once", policy.window.runs_of_columns ? "columns" : "planes",
                     policy.window.rows, policy.window.columns);

@@ -65,6 +65,10 @@ std::string plain_text(PrimitivePass const& pass, char const* real, std::string 
 // Windows known at compile time have their own kernels.
 bool is_tiled(PrimitivePass const& pass) { return pass.parameters.policy.window.columns > 0; }
 
+bool is_lrn_of_planes(PrimitivePass const& pass) {
+  return pass.family == PrimitiveFamily::lrn && pass.parameters.policy.window.rows > 0;
+}
+
 bool is_norm(PrimitivePass const& pass) {
   return pass.family == PrimitiveFamily::rows &&
          (pass.parameters.policy.operation & NormOperation::norm) != 0;
@@ -79,6 +83,7 @@ char const* header_of(PrimitivePass const& pass) {
   constexpr char const* names[] = {"map",     "transpose", "reduce", "rows",
                                    "windows", "lrn",       "gather", "channels"};
   if (pass.family == PrimitiveFamily::windows && is_tiled(pass)) return "window_tiles";
+  if (is_lrn_of_planes(pass)) return "lrn_planes";
   if (is_norm_with_sums(pass)) return "norm_gradient";
   if (is_norm(pass)) return "norm_rows";
   if (pass.family == PrimitiveFamily::rows && pass.parameters.policy.cluster > 1) return "row_clusters";
@@ -88,9 +93,10 @@ char const* header_of(PrimitivePass const& pass) {
 std::string entry_of(PrimitivePass const& pass) {
   constexpr char const* names[] = {"map",    "transpose", "reduce", "row",
                                    "window", "lrn",       "gather", "channels"};
-  std::string name = is_norm_with_sums(pass) ? "norm_gradient"
-                     : is_norm(pass)         ? "norm_row"
-                                             : names[static_cast<int>(pass.family)];
+  std::string name = is_norm_with_sums(pass)  ? "norm_gradient"
+                     : is_norm(pass)          ? "norm_row"
+                     : is_lrn_of_planes(pass) ? "lrn_plane"
+                                              : names[static_cast<int>(pass.family)];
   if (is_tiled(pass)) name += "_tile";
   if (!pass.members.empty()) name += "_group";
   if (pass.parameters.policy.cluster > 1) name += "_cluster";
@@ -101,6 +107,7 @@ std::string entry_of(PrimitivePass const& pass) {
 PrimitiveInstance emulated_instance(PrimitivePass const& pass) {
   PrimitivePolicy const& policy = pass.parameters.policy;
   PrimitiveInstance instance{.width = policy.width, .window = policy.window};
+  if (is_lrn_of_planes(pass)) instance.window.rows = 0;
   bool const rows = pass.family == PrimitiveFamily::rows;
   if (!rows && pass.family != PrimitiveFamily::reduce && pass.family != PrimitiveFamily::channels)
     return instance;

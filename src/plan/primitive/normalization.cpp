@@ -4,6 +4,8 @@
 #include <algorithm>
 
 #include "cosmati/core/cluster.h"
+#include "cosmati/primitive/lrn_pitch.h"
+#include "src/ops/architecture.h"
 #include "src/plan/primitive/lower.h"
 
 namespace cosmati::plan {
@@ -269,6 +271,89 @@ void add_gradients(PrimitiveProgram& program, BatchNormProblem const& problem,
   go_backwards(program, reductions);
 }
 
+// Whether blocks can copy the adjacent positions of the first axis by 16 bytes to shared memory and back. The
+// axis of the channels is the last one.
+bool can_keep_planes(CollapsedSpace const& space, Index size, StridedTensor const& x, StridedTensor const& y,
+                     PrimitiveTarget const& target) {
+  DataType const type = x.description.type;
+  if (type != y.description.type ||
+      (type != DataType::f16 && type != DataType::bf16 && type != DataType::f32))
+    return false;
+  if (target.emulated ? size != 5 : size > 9 || !features_of(target.gpu).async_copy) return false;
+  // Shorter planes are mostly overhead.
+  SpaceAxis const &positions = space.positions.front(), &channels = space.positions.back();
+  if (space.positions.size() < 2 || positions.extent < (target.emulated ? 80 : 128)) return false;
+  if (positions.stride != std::vector<Index>{1, 1} || channels.stride[0] != channels.stride[1] ||
+      channels.stride[0] > 1 << 20)
+    return false;
+  // The same place within 16 bytes in both.
+  auto const places = Index{16} / size_of(type);
+  for (StridedTensor const* tensor : {&x, &y})
+    if (tensor->description.alignment < 16 || tensor->binding.first % places != 0) return false;
+  return std::all_of(space.positions.begin(), space.positions.end(),
+                     [&](SpaceAxis const& axis) { return (axis.stride[0] - axis.stride[1]) % places == 0; });
+}
+
+// Adds a pass whose blocks keep their channels of a part of a plane in shared memory; returns false if there
+// is too little of it, or if there would be fewer blocks than multiprocessors.
+bool add_lrn_of_planes(PrimitiveProgram& program, PrimitivePass pass, CollapsedSpace space, Index size,
+                       StridedTensor const& x, StridedTensor const& y, PrimitiveTarget const& target) {
+  PrimitivePolicy policy;
+  policy.width = 16 / size_of(x.description.type);
+  policy.unroll = target.emulated ? 2 : 16;
+  // Twice as many channels if more of their neighbors are read again.
+  policy.groups = target.emulated || size > 5 ? 2 : 1;
+  policy.window.columns = static_cast<int>(size);
+  policy.columns_axis = 1;
+  policy.step = static_cast<int>(space.positions.back().stride[0]);
+  Index const plane = space.positions.front().extent;
+  int const bytes = target.emulated ? 8 : size_of(x.description.type);
+  auto const take = [&](Index parts) {
+    Index const part = (plane + parts - 1) / parts, runs = (part + policy.width - 1) / policy.width;
+    policy.window.rows = static_cast<int>(parts > 1 ? runs * policy.width : plane);
+    policy.whole = parts == 1 && plane == policy.step;
+    return Index{lrn_elements(policy)} * bytes;
+  };
+  // Five resident blocks, whose phases differ; three if a plane then needs no division.
+  Index const all = target.emulated ? 40 << 10 : target.gpu.shared_bytes_per_multiprocessor;
+  auto const is_resident = [&](Index bytes_of_block, int blocks) {
+    return bytes_of_block <= all / blocks - 1024;
+  };
+  constexpr Index longest = 1 << 13;  // no part is longer
+  if (Index parts = std::max<Index>(1, plane / longest); parts > 1 || !is_resident(take(parts), 3))
+    while (!is_resident(take(++parts), 5))
+      if (policy.window.rows < 64) return false;
+  int const part = policy.window.rows;
+  pass.shared_bytes = static_cast<int>((Index{lrn_elements(policy)} * bytes + 15) / 16 * 16);
+  if (!target.emulated) {
+    if (pass.shared_bytes > target.gpu.shared_bytes_per_block) return false;
+    // Few threads, since each computes addresses; the last of their positions may not exist.
+    int const scale = is_resident(pass.shared_bytes, 5) ? 1 : 2;
+    auto const slots = [&](int threads) { return (part + threads - 1) / threads * threads; };
+    policy.threads = 128 * scale;
+    for (int const threads : {160 * scale, 96 * scale})
+      if (slots(threads) < slots(policy.threads)) policy.threads = threads;
+  }
+
+  // Blocks of adjacent channels run together, since they share some.
+  std::rotate(space.positions.begin() + 1, space.positions.end() - 1, space.positions.end());
+  Index const of_block = policy.unroll * policy.groups;
+  SpaceAxis& channels = space.positions[1];
+  channels.extent = (channels.extent + of_block - 1) / of_block;
+  for (Index& stride : channels.stride) stride *= of_block;
+  fill_space(pass, space, {x}, {y}, part, false);
+  PrimitiveParameters& p = pass.parameters;
+  policy.kept = p.policy.kept;
+  p.policy = policy;
+  for (std::vector<PassTensor>* tensors : {&pass.inputs, &pass.outputs}) (*tensors)[0].same = false;
+  pass.blocks = p.positions;
+  if (!target.emulated && pass.blocks < static_cast<unsigned>(target.gpu.multiprocessors)) return false;
+  finish(pass, space);
+  pass.bytes *= static_cast<double>(of_block);
+  program.passes.push_back(std::move(pass));
+  return true;
+}
+
 void add_lrn(PrimitiveProgram& program, LrnProblem const& problem, Shape const& shape,
              std::vector<StridedTensor> const& inputs, std::vector<StridedTensor> const& outputs,
              PrimitiveTarget const& target) {
@@ -297,6 +382,14 @@ void add_lrn(PrimitiveProgram& program, LrnProblem const& problem, Shape const& 
   std::vector<StridedTensor> all = inputs;
   all.push_back(outputs[0]);
   pass.real = real_of(all);
+  PrimitiveParameters& p = pass.parameters;
+  p.scalar[0] = problem.k;
+  p.scalar[1] = problem.alpha / static_cast<double>(problem.size);
+  p.scalar[2] = problem.beta;
+  p.classes = static_cast<int>(shape[1]);
+  if (forward && !innermost && can_keep_planes(space, problem.size, inputs[0], outputs[0], target) &&
+      add_lrn_of_planes(program, pass, space, problem.size, inputs[0], outputs[0], target))
+    return;
   int const last = static_cast<int>(space.positions.size()) - 1;
   bool const runs_along_channels = last == 0;
   // A thread computes several channels if their windows fit in registers: of y, groups of 16 elements, of
@@ -314,7 +407,6 @@ void add_lrn(PrimitiveProgram& program, LrnProblem const& problem, Shape const& 
     for (Index& stride : axis.stride) stride *= of_thread;
   }
   fill_space(pass, space, inputs, outputs, static_cast<int>(own_width), false);
-  PrimitiveParameters& p = pass.parameters;
   if (by_tiles) {
     p.policy.unroll = static_cast<int>(of_group);
     p.policy.groups = groups;
@@ -326,10 +418,6 @@ void add_lrn(PrimitiveProgram& program, LrnProblem const& problem, Shape const& 
   }
   p.policy.columns_axis = innermost ? 0 : last;
   p.policy.operation = forward ? 0 : 1;
-  p.scalar[0] = problem.k;
-  p.scalar[1] = problem.alpha / static_cast<double>(problem.size);
-  p.scalar[2] = problem.beta;
-  p.classes = static_cast<int>(shape[1]);
   p.window[0].taps = static_cast<int>(problem.size);
   p.window[0].tap_step = inputs[0].stride[1];
   p.window[0].pair_step = forward ? 0 : inputs[1].stride[1];
