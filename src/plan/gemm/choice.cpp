@@ -151,10 +151,6 @@ std::vector<KPartition> partitions_to_try(GemmRecipe const& recipe, NamedPolicy 
        has_all && has_sum_of_parts && !search.form.by_pointers && search.multiply == Multiply::wgmma});
 }
 
-bool streams_k(Offer<GemmProblem> const& offer) {
-  return offer.recipe.policy.partition == Partition::stream_k;
-}
-
 // Tries the partitions that are worth trying for the work of a policy, which has the given volume.
 void search_partitions(BestOffer<GemmProblem>& best, GemmRecipe const& undivided, Volume const& volume,
                        NamedPolicy const& named, double share, PolicySearch const& search) {
@@ -163,8 +159,7 @@ void search_partitions(BestOffer<GemmProblem>& best, GemmRecipe const& undivided
   if (k_partitions.empty()) best.refuse(no_partition(search.options.policy.partition));
   std::size_t const widening = search.widening_bytes();
   for (KPartition const& k_partition : k_partitions) {
-    bool const split = k_partition.partition == Partition::split_k;
-    if (split &&
+    if (k_partition.partition == Partition::split_k &&
         !best.takes(least_seconds_of_parts(undivided, form, search.device.gpu, volume, k_partition.splits)))
       continue;
     GemmRecipe recipe = undivided;
@@ -189,9 +184,11 @@ void search_partitions(BestOffer<GemmProblem>& best, GemmRecipe const& undivided
     constexpr double long_seconds = 100e-6;
     bool const doubtful = k_partition.partition == Partition::stream_k && !search.is_specialized_f64() &&
                           recipe.predicted_seconds > long_seconds &&
-                          !(best.found() && streams_k(best.offer()));
+                          !(best.found() && best.offer().recipe.policy.partition == Partition::stream_k);
     double const gain = doubtful ? 0.95 : 1.0;
-    if (best.takes(recipe.predicted_seconds, share * gain))
+    // Where predictions are good, a margin for fitted tiles costs more than it saves (docs/decisions/0045).
+    bool const is_short = is_short_round(recipe, form, search.device.gpu, volume);
+    if (best.takes(recipe.predicted_seconds, gain * (is_short ? std::min(1.0, share / named.share) : share)))
       best.take({{}, workspace, recipe.predicted_seconds, recipe, {}});
   }
 }
@@ -221,8 +218,8 @@ void search_policies(BestOffer<GemmProblem>& best, PolicySearch const& search) {
         !search.options.policy.block_k)
       shorten_steps(recipe.policy, search.form);
     Volume const volume = search.group == nullptr ? volume_of(search.form, recipe) : Volume{};
-    if (may_skip &&
-        !best.takes(least_seconds_of_parts(recipe, search.form, search.device.gpu, volume, 1), share))
+    if (may_skip && !best.takes(least_seconds_of_parts(recipe, search.form, search.device.gpu, volume, 1),
+                                std::min(1.0, share / named.share)))
       continue;
     choose_epilogue(recipe.policy, search);
     bound_registers(recipe, search, any_policy);
@@ -254,6 +251,7 @@ Offer<GemmProblem> best_path(GemmProblem const& problem, Device const& device, P
   std::optional<Offer<GemmProblem>> best;  // or the refusal of the first path
   PlanOptions options = asked;
   options.policy.operands.reset();
+  bool best_is_short = false;
   double unfitted = std::numeric_limits<double>::infinity();
   std::vector<std::pair<OperandPath, double>> predicted;
   for (OperandPath const& path : operand_paths(problem, invariant_side(problem, options))) {
@@ -273,7 +271,8 @@ Offer<GemmProblem> best_path(GemmProblem const& problem, Device const& device, P
     std::string const refusal = wgmma_violation(left, device.gpu);
     if (refusal.empty()) {
       std::optional<double> limit;
-      if (path.exchanged && best && best->refusal.empty()) limit = 0.97 * best->predicted_seconds;
+      if (path.exchanged && best && best->refusal.empty())
+        limit = (best_is_short ? 1 : 0.97) * best->predicted_seconds;
       BestOffer<GemmProblem> of_path(limit);
       search_policies(of_path, {MainLoop::warp_specialized, Multiply::wgmma, problem, left, device, options,
                                 &path.passes, nullptr, &unfitted});
@@ -286,8 +285,11 @@ Offer<GemmProblem> best_path(GemmProblem const& problem, Device const& device, P
       offer.refusal = as_it_lies + "; with the operand repacked: " + offer.refusal;
     if (offer.refusal.empty()) predicted.emplace_back(path, offer.predicted_seconds);
     if (!best || (offer.refusal.empty() &&
-                  (!best->refusal.empty() || offer.predicted_seconds < best->predicted_seconds)))
+                  (!best->refusal.empty() || offer.predicted_seconds < best->predicted_seconds))) {
       best = std::move(offer);
+      best_is_short = best->refusal.empty() &&
+                      is_short_round(best->recipe, left, device.gpu, volume_of(left, best->recipe));
+    }
   }
   if (!best) {
     best.emplace();

@@ -126,7 +126,7 @@ struct SingleRoundFit {
   double exchange_seconds = 0.74e-6, exchange_rate = 38.5e9;
   double store_rate = 44.5e9, store_rate_along_m = 21e9;
   // Longer products are predicted by Fit, which knows the power limit; by a mixture of both in between.
-  double short_seconds = 18e-6, long_seconds = 36e-6;
+  double short_seconds = 20e-6, long_seconds = 36e-6;
 };
 inline constexpr SingleRoundFit fit_of_single_round;
 

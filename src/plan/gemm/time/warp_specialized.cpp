@@ -101,17 +101,16 @@ double rate_of_intake(Fit const& fit, GemmPolicy const& p, CanonicalGemm const& 
   return share * (shared ? fit.intake_of_cluster : fit.intake);
 }
 
-// Whether a plain product of K-major operands, in full steps that TMA loads, has no more blocks than run at
-// the same time, if k is divided into `splits` parts.
-bool is_single_round(Fit const& fit, GemmRecipe const& recipe, CanonicalGemm const& form, Gpu const& gpu,
+bool is_single_round(GemmRecipe const& recipe, CanonicalGemm const& form, Gpu const& gpu,
                      Volume const& volume, double splits) {
   GemmPolicy const& p = recipe.policy;
-  bool const is_plain = &fit == &fit_of_16_bits && !volume.of_convolution && !volume.of_group &&
-                        form.batch == 1 && recipe.sum == DataType::f32 && recipe.a.along == Along::k &&
-                        recipe.b.along == Along::k;
-  bool const is_full = p.block_k * size_of(form.a.type) == step_bytes && !recipe.a.by_threads &&
-                       !recipe.b.by_threads && !p.ping_pong && p.partition != Partition::stream_k;
-  return is_plain && is_full &&
+  bool const is_plain = size_of(form.a.type) == 2 && form.batch == 1 && recipe.sum == DataType::f32 &&
+                        !volume.of_convolution && !volume.of_windows && !volume.of_group;
+  bool const is_full =
+      p.block_k * size_of(form.a.type) == step_bytes && !p.ping_pong && p.partition != Partition::stream_k;
+  bool const by_boxes = recipe.a.along == Along::k && recipe.b.along == Along::k && !recipe.a.by_threads &&
+                        !recipe.b.by_threads;
+  return is_plain && is_full && by_boxes &&
          volume.tiles * splits * p.cluster_k <= static_cast<double>(resident_clusters(p, gpu));
 }
 
@@ -133,7 +132,7 @@ class Prediction {
                           std::max(slower * (multiply + store_seconds(multiply)), load + write_seconds()) +
                           fit_.not_overlapped * std::min(multiply, load) + exchange_seconds() +
                           combine_seconds() + missing_seconds());
-    if (!is_single_round(fit_, recipe_, form_, gpu_, volume_, splits_)) return usual;
+    if (!is_single_round(recipe_, form_, gpu_, volume_, splits_)) return usual;
     double const round = seconds_of_single_round();
     double const share = (round_.long_seconds - round) / (round_.long_seconds - round_.short_seconds);
     return usual + std::clamp(share, 0.0, 1.0) * (round - usual);
@@ -429,6 +428,13 @@ double bytes_read_again(CanonicalGemm const& form, GemmPolicy const& p) {
          size_of(form.a.type);
 }
 
+bool is_short_round(GemmRecipe const& recipe, CanonicalGemm const& form, Gpu const& gpu,
+                    Volume const& volume) {
+  return recipe.predicted_seconds < fit_of_single_round.short_seconds &&
+         recipe.policy.multiply == Multiply::wgmma &&
+         is_single_round(recipe, form, gpu, volume, recipe.splits);
+}
+
 double predict_warp_specialized(GemmRecipe const& recipe, CanonicalGemm const& form, Gpu const& gpu,
                                 Volume const& volume) {
   return Prediction(recipe, form, gpu, volume).seconds();
@@ -460,7 +466,7 @@ double least_seconds_by_wgmma(GemmRecipe const& recipe, CanonicalGemm const& for
   double const usual = share_of_cluster(fit, p, volume) *
                        (launch_seconds(fit, p, volume, splits, gpu) + std::max(multiply, load) +
                         fit.not_overlapped * std::min(multiply, load) + parts);
-  if (!is_single_round(fit, recipe, form, gpu, volume, splits)) return rounding * usual;
+  if (!is_single_round(recipe, form, gpu, volume, splits)) return rounding * usual;
   SingleRoundFit const& round = fit_of_single_round;
   double const faster = std::max(round.share_of_peak / fit.share_of_peak, round.intake / fit.intake);
   double const least = clocks / faster / (busy * gpu.clock_hertz);
