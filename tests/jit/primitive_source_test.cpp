@@ -186,16 +186,15 @@ TEST(PrimitiveSource, WholeWindowsAndChannelsOfAThread) {
 
 TEST(PrimitiveSource, PlanesInSharedMemory) {
   for (DataType type : {f32, f16, bf16})
-    for (Index side : {27, 55})
-      for (Index size : {1, 2, 5, 9}) {
-        LrnProblem lrn;
-        lrn.x = lrn.y = describe(type, Shape(64, 96, side, side));
-        lrn.size = size;
-        ASSERT_EQ(cuda::kernel_source(plan::kernel_of(plan::lower(lrn, h200()).passes.at(0)), h200().gpu)
-                      .text.find("primitive/lrn.h"),
-                  std::string::npos);
-        expect_machine_code(lrn, 1);
-      }
+    for (Index size : {1, 2, 5, 9}) {
+      LrnProblem lrn;
+      lrn.x = lrn.y = describe(type, Shape(64, 96, 27, 27));
+      lrn.size = size;
+      ASSERT_EQ(cuda::kernel_source(plan::kernel_of(plan::lower(lrn, h200()).passes.at(0)), h200().gpu)
+                    .text.find("primitive/lrn.h"),
+                std::string::npos);
+      expect_machine_code(lrn, 1);
+    }
 }
 
 // Two adjacent windows with stride 3 cover six columns, four cover twelve: no vector loads.

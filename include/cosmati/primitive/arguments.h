@@ -36,7 +36,7 @@ struct PrimitivePolicy {
                                // the window
   int columns_axis = 0;        // axis of a window's columns; the rows are the next axis
   int cluster = 1;             // blocks that share a row
-  bool whole = false;          // all runs are full; in lrn_planes.h, blocks keep adjacent planes
+  bool whole = false;          // all runs are full
   bool backwards = false;      // start with the last positions, which the previous pass read last
   WindowPolicy window = {};
   unsigned fixed = 0;  // bit i: input i is the same in all runs of a thread

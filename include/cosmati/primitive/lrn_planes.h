@@ -1,7 +1,8 @@
-// Local response normalization across channels of planes that begin anywhere within 16 bytes: a block copies
-// the channels that it needs to shared memory, and the results back, by 16 bytes.
+// Local response normalization across channels of planes that begin anywhere within 16 bytes: adjacent
+// channels are one stretch of memory, of which a block copies what it needs to shared memory, and the results
+// back, by 16 bytes.
 #pragma once
-#include "cosmati/primitive/lrn_pitch.h"
+#include "cosmati/primitive/lrn_size.h"
 #include "cosmati/primitive/math.h"
 #include "cosmati/primitive/traits.h"
 
@@ -14,10 +15,9 @@ struct ElementOfRun<Vector<Element, width>> {
   using type = Element;
 };
 
-// Input: x. scalar: k, alpha / size, beta. `classes`: channels. The axes: parts of policy.window.rows
-// positions, groups of channels (policy.columns_axis), and the others. x and y have the same type, the same
-// elements between channels, and their elements the same place within 16 bytes. policy.whole: a part is a
-// plane, and the channels are adjacent. Row r of shared memory is channel first - before + r.
+// Input: x. scalar: k, alpha / size, beta. `classes`: channels. The axes: a plane of policy.step positions,
+// groups of channels (policy.columns_axis), and the others. x and y have the same type, and their elements
+// the same place within 16 bytes, also in shared memory, whose row r is channel first - before + r.
 template <class Traits>
 struct LrnPlanes {
   using Real = typename Traits::Real;
@@ -33,17 +33,15 @@ struct LrnPlanes {
   PrimitiveParameters const& params;
   PrimitivePolicy const policy;
   Run* const shared;
-  Index const from, to;      // offsets of channel `first` in x and y
-  int const first, columns;  // channel; positions of this part
+  Index const from, to;  // offsets of channel `first` in x and y
+  int const first;       // channel
 
   // The place in shared memory of the first element of row r.
   COSMATI_DEVICE int place_of(int r) const {
     Index const start = from - before * Index{policy.step};
-    return static_cast<int>(start & (width - 1)) + r * lrn_pitch(policy);
+    return static_cast<int>(start & (width - 1)) + r * policy.step;
   }
   COSMATI_DEVICE Element* row(int r) const { return shared->element + place_of(r); }
-  // The distance between row r and channel `first` in memory.
-  COSMATI_DEVICE Index distance(int r) const { return (r - before) * Index{policy.step}; }
 
   // Calls each(i) for this thread's share of [0, count): four at a time, whose addresses differ by constants,
   // without conditions, since the compiler would compute the addresses again behind each of them.
@@ -58,23 +56,6 @@ struct LrnPlanes {
     COSMATI_NO_UNROLL
     for (; i < count; i += threads) each(i);
   }
-  // Calls each(offset, place in shared memory, begin, end) for this thread's share of the 16 bytes that
-  // contain elements of rows [first_row, end_row): those from `begin` to `end`. `origin`: offset of channel
-  // `first`.
-  template <class Each>
-  COSMATI_DEVICE void for_rows(int first_row, int end_row, Index origin, Each const& each) const {
-    COSMATI_NO_UNROLL
-    for (int i = arch::thread() * width; i < columns + width - 1; i += threads * width) {
-      Index offset = origin + distance(first_row) + i;
-      int place = place_of(first_row) + i;
-      COSMATI_NO_UNROLL
-      for (int r = first_row; r < end_row; ++r, offset += policy.step, place += lrn_pitch(policy)) {
-        int const begin = (place & (width - 1)) - i;
-        each(offset & -width, place & -width, begin, begin + columns);
-      }
-    }
-  }
-
   // Copies `count` elements.
   COSMATI_DEVICE void copy(Index offset, int place, int count) const {
     X::copy(shared[static_cast<unsigned>(place) / width], params.tensor[0], ContiguousRange{offset, count});
@@ -82,21 +63,12 @@ struct LrnPlanes {
   COSMATI_DEVICE void load() const {
     int const rows = lrn_channels(policy), absent = before - first, there = params.classes + absent,
               begin = absent > 0 ? absent : 0, end = there < rows ? there : rows;
-    if (policy.whole) {
-      Index const offset = (from + distance(begin)) & -width;
-      int const place = place_of(begin) & -width, all = (end - begin) * columns + place_of(begin) - place,
-                full = all / width;
-      for_each(full, [&](int i) { copy(offset + i * Index{width}, place + i * width, width); });
-      if (all % width > 0 && arch::thread() == full % threads)
-        copy(offset + full * width, place + full * width, all % width);
-    } else {
-      for_rows(begin, end, from, [&](Index offset, int place, int, int last) {
-        if (last >= width)
-          copy(offset, place, width);
-        else if (last > 0)
-          copy(offset, place, last);
-      });
-    }
+    Index const offset = (from + (begin - before) * Index{policy.step}) & -width;
+    int const place = place_of(begin) & -width, all = (end - begin) * policy.step + place_of(begin) - place,
+              full = all / width;
+    for_each(full, [&](int i) { copy(offset + i * Index{width}, place + i * width, width); });
+    if (all % width > 0 && arch::thread() == full % threads)
+      copy(offset + full * width, place + full * width, all % width);
     arch::commit_copies();
     arch::wait_copies<0>();
     arch::block_barrier();
@@ -106,7 +78,7 @@ struct LrnPlanes {
     for (int r = 0; r < rows; ++r)
       if (r < begin || r >= end) {
         COSMATI_NO_UNROLL
-        for (int p = arch::thread(); p < columns; p += threads) row(r)[p] = Element{};
+        for (int p = arch::thread(); p < policy.step; p += threads) row(r)[p] = Element{};
       }
     arch::block_barrier();
   }
@@ -134,8 +106,8 @@ struct LrnPlanes {
     arch::fence_registers(k);  // otherwise, they are converted in the loop
     arch::fence_registers(share);
     arch::fence_registers(beta);
-    int const pitch = lrn_pitch(policy);
-    for (int p = arch::thread(); p < columns; p += threads) {
+    int const pitch = policy.step;
+    for (int p = arch::thread(); p < pitch; p += threads) {
       Element* at = row(0) + p;
       Real x[channels + kept];
       COSMATI_UNROLL
@@ -170,31 +142,15 @@ struct LrnPlanes {
   }
 
   COSMATI_DEVICE void store() const {
-    int const left = params.classes - first, own = channels * policy.groups, some = left < own ? left : own;
-    int const stretches = policy.whole ? 1 : some, count = policy.whole ? some * columns : columns;
-    // The elements of a stretch before its first complete 16 bytes.
-    auto const head_of = [&](int r) {
-      int const head = -place_of(r) & (width - 1);
-      return head < count ? head : count;
-    };
-    if (policy.whole) {
-      int const head = head_of(before);
-      Element const* const at = row(before) + head;
-      for_each((count - head) / width,
-               [&](int i) { put<width>(to + head + i * Index{width}, at + i * width); });
-    } else {
-      for_rows(before, before + some, to, [&](Index offset, int place, int begin, int end) {
-        if (begin <= 0 && end >= width) put<width>(offset, shared->element + place);
-      });
-    }
-    // The elements outside complete 16 bytes, fewer than `width` at each end of a stretch.
-    COSMATI_NO_UNROLL
-    for (int e = arch::thread(); e < stretches * 2 * width; e += threads) {
-      int const r = before + e / (2 * width), edge = e % (2 * width), head = head_of(r),
-                tail = (count - head) % width;
-      int const i = edge < width ? edge : count - tail + edge - width;
-      if (edge < width ? edge < head : edge < width + tail) put<1>(to + distance(r) + i, row(r) + i);
-    }
+    int const left = params.classes - first, own = channels * policy.groups;
+    int const count = (left < own ? left : own) * policy.step, before_runs = -place_of(before) & (width - 1),
+              head = before_runs < count ? before_runs : count, tail = (count - head) % width;
+    Element const* const at = row(before);
+    for_each((count - head) / width,
+             [&](int i) { put<width>(to + head + i * Index{width}, at + head + i * width); });
+    // The elements outside complete 16 bytes, fewer than `width` at each end.
+    int const e = arch::thread(), i = e < width ? e : count - tail + e - width;
+    if (e < width ? e < head : e < width + tail) put<1>(to + i, at + i);
   }
 };
 
@@ -205,14 +161,12 @@ lrn_plane_tile_kernel(COSMATI_PARAMETER PrimitiveParameters params) {
   using Planes = LrnPlanes<Traits>;
   PrimitivePolicy const policy = Traits::policy(params);
   Place const place(params.axis, policy.kept, static_cast<unsigned>(arch::block_x()));
-  Index const rest = params.run_extent - place.at[0] * Index{policy.window.rows};
   Planes const planes{params,
                       policy,
                       &arch::shared_storage<typename Planes::Run>(),
                       place.offset(params.tensor[0].stride),
                       place.offset(params.tensor[primitive_inputs].stride),
-                      static_cast<int>(place.at[policy.columns_axis]) * Planes::channels * policy.groups,
-                      rest < policy.window.rows ? static_cast<int>(rest) : policy.window.rows};
+                      static_cast<int>(place.at[policy.columns_axis]) * Planes::channels * policy.groups};
   planes.load();
   planes.compute();
   planes.store();

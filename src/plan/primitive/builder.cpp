@@ -11,7 +11,7 @@
 
 #include "cosmati/core/cluster.h"
 #include "cosmati/epilogue/parse.h"
-#include "cosmati/primitive/lrn_pitch.h"
+#include "cosmati/primitive/lrn_size.h"
 #include "src/ops/architecture.h"
 #include "src/plan/buffers.h"
 #include "src/plan/integers.h"

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "cosmati/core/cluster.h"
-#include "cosmati/primitive/lrn_pitch.h"
+#include "cosmati/primitive/lrn_size.h"
 #include "src/ops/architecture.h"
 #include "src/plan/primitive/lower.h"
 
@@ -271,8 +271,8 @@ void add_gradients(PrimitiveProgram& program, BatchNormProblem const& problem,
   go_backwards(program, reductions);
 }
 
-// Whether blocks can copy the adjacent positions of the first axis by 16 bytes to shared memory and back. The
-// axis of the channels is the last one.
+// Whether blocks can copy adjacent channels by 16 bytes to shared memory and back, and their planes have no
+// runs of several elements, which a thread can load without it. The axis of the channels is the last one.
 bool can_keep_planes(CollapsedSpace const& space, Index size, StridedTensor const& x, StridedTensor const& y,
                      PrimitiveTarget const& target) {
   DataType const type = x.description.type;
@@ -282,9 +282,9 @@ bool can_keep_planes(CollapsedSpace const& space, Index size, StridedTensor cons
   if (target.emulated ? size != 5 : size > 9 || !features_of(target.gpu).async_copy) return false;
   // Shorter planes are mostly overhead.
   SpaceAxis const &positions = space.positions.front(), &channels = space.positions.back();
-  if (space.positions.size() < 2 || positions.extent < (target.emulated ? 80 : 128)) return false;
-  if (positions.stride != std::vector<Index>{1, 1} || channels.stride[0] != channels.stride[1] ||
-      channels.stride[0] > 1 << 20)
+  Index const plane = positions.extent, least = target.emulated ? 80 : 128;
+  if (space.positions.size() < 2 || plane < least || plane > 1 << 13 || plane % 2 == 0) return false;
+  if (positions.stride != std::vector<Index>{1, 1} || channels.stride != std::vector<Index>{plane, plane})
     return false;
   // The same place within 16 bytes in both.
   auto const places = Index{16} / size_of(type);
@@ -294,42 +294,33 @@ bool can_keep_planes(CollapsedSpace const& space, Index size, StridedTensor cons
                      [&](SpaceAxis const& axis) { return (axis.stride[0] - axis.stride[1]) % places == 0; });
 }
 
-// Adds a pass whose blocks keep their channels of a part of a plane in shared memory; returns false if there
-// is too little of it, or if there would be fewer blocks than multiprocessors.
+// Adds a pass whose blocks keep their channels in shared memory; returns false if there is too little of it,
+// or if there would be fewer blocks than multiprocessors.
 bool add_lrn_of_planes(PrimitiveProgram& program, PrimitivePass pass, CollapsedSpace space, Index size,
                        StridedTensor const& x, StridedTensor const& y, PrimitiveTarget const& target) {
+  Index const plane = space.positions.front().extent;
   PrimitivePolicy policy;
   policy.width = 16 / size_of(x.description.type);
   policy.unroll = target.emulated ? 2 : 16;
-  // Twice as many channels if more of their neighbors are read again.
+  // Twice as many channels, if there is room, where more of their neighbors are read again.
   policy.groups = target.emulated || size > 5 ? 2 : 1;
   policy.window.columns = static_cast<int>(size);
+  policy.window.rows = policy.step = static_cast<int>(plane);
   policy.columns_axis = 1;
-  policy.step = static_cast<int>(space.positions.back().stride[0]);
-  Index const plane = space.positions.front().extent;
   int const bytes = target.emulated ? 8 : size_of(x.description.type);
-  auto const take = [&](Index parts) {
-    Index const part = (plane + parts - 1) / parts, runs = (part + policy.width - 1) / policy.width;
-    policy.window.rows = static_cast<int>(parts > 1 ? runs * policy.width : plane);
-    policy.whole = parts == 1 && plane == policy.step;
-    return Index{lrn_elements(policy)} * bytes;
-  };
-  // Five resident blocks, whose phases differ; three if a plane then needs no division.
   Index const all = target.emulated ? 40 << 10 : target.gpu.shared_bytes_per_multiprocessor;
-  auto const is_resident = [&](Index bytes_of_block, int blocks) {
-    return bytes_of_block <= all / blocks - 1024;
+  auto const is_resident = [&](int blocks) {
+    pass.shared_bytes = static_cast<int>((Index{lrn_elements(policy)} * bytes + 15) / 16 * 16);
+    return pass.shared_bytes <= all / blocks - 1024;
   };
-  constexpr Index longest = 1 << 13;  // no part is longer
-  if (Index parts = std::max<Index>(1, plane / longest); parts > 1 || !is_resident(take(parts), 3))
-    while (!is_resident(take(++parts), 5))
-      if (policy.window.rows < 64) return false;
-  int const part = policy.window.rows;
-  pass.shared_bytes = static_cast<int>((Index{lrn_elements(policy)} * bytes + 15) / 16 * 16);
+  constexpr int least_blocks = 3;  // their phases differ
+  if (!is_resident(least_blocks) && !target.emulated) policy.groups = 1;
+  if (!is_resident(least_blocks)) return false;
   if (!target.emulated) {
     if (pass.shared_bytes > target.gpu.shared_bytes_per_block) return false;
     // Few threads, since each computes addresses; the last of their positions may not exist.
-    int const scale = is_resident(pass.shared_bytes, 5) ? 1 : 2;
-    auto const slots = [&](int threads) { return (part + threads - 1) / threads * threads; };
+    int const scale = is_resident(5) ? 1 : 2;
+    auto const slots = [&](int threads) { return (plane + threads - 1) / threads * threads; };
     policy.threads = 128 * scale;
     for (int const threads : {160 * scale, 96 * scale})
       if (slots(threads) < slots(policy.threads)) policy.threads = threads;
@@ -341,7 +332,7 @@ bool add_lrn_of_planes(PrimitiveProgram& program, PrimitivePass pass, CollapsedS
   SpaceAxis& channels = space.positions[1];
   channels.extent = (channels.extent + of_block - 1) / of_block;
   for (Index& stride : channels.stride) stride *= of_block;
-  fill_space(pass, space, {x}, {y}, part, false);
+  fill_space(pass, space, {x}, {y}, policy.step, false);
   PrimitiveParameters& p = pass.parameters;
   policy.kept = p.policy.kept;
   p.policy = policy;
