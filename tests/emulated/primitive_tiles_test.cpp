@@ -2,6 +2,7 @@
 // runs, complete windows, planes, and channels and rows that several blocks share.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <tuple>
@@ -172,9 +173,10 @@ void expect_windows(Index images, Index channels) {
       static_cast<std::size_t>(images * image / policy.width + 1)),
       y_runs(x_runs.size());
   Element *const x = x_runs[0].element, *const y = y_runs[0].element;
+  Index const end = static_cast<Index>(y_runs.size()) * policy.width;
+  std::fill(y, y + end, convert<Element>(96.0));
   for (Index i = 0; i < images * image; ++i) {
     x[i] = convert<Element>(static_cast<double>(i * 7919 % 31) / 8 - 2);
-    y[i] = convert<Element>(96.0);
   }
   PrimitiveParameters params;
   params.axis[0] = Divisor(1);
@@ -203,6 +205,8 @@ void expect_windows(Index images, Index channels) {
     double const expected = widened<double>(x[i]) * std::pow(2 + sum / 2, -0.75);
     wrong += !(std::abs(widened<double>(y[i]) - expected) <= (sizeof(Element) == 2 ? 0x1p-8 : 1e-5));
   }
+  for (Index i = images * image; i < end; ++i)
+    wrong += widened<double>(y[i]) != 96;  // written beyond the end
   EXPECT_EQ(wrong, 0) << "size " << size << ", planes of " << plane;
 }
 

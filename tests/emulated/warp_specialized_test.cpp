@@ -104,6 +104,9 @@ TEST(WarpSpecializedKernel, FewRowsAreLoadedAlone) {
   Deep::expect_product<WarpgroupTiles{.cluster_n = 2}, Engine>({5, 96, 300});
   Deep::expect_product<WarpgroupTiles{.partition = Partition::split_k}, Engine>({9, 8, 330}, {.splits = 3});
   Deep::expect_product<of72, Engine>({5, 40, 60}, {.batch = 3});
+  // Steps of 64 and 32 bytes: the rows that exist do not fill a line of 128.
+  Deep::expect_product<WarpgroupTiles{.step_bytes = 64}, Engine>({3, 24, 24});
+  Deep::expect_product<WarpgroupTiles{.step_bytes = 32}, Engine>({5, 40, 16});
 }
 
 TEST(WarpSpecializedKernel, WarpgroupsTakeTurns) {

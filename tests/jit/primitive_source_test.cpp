@@ -2,6 +2,8 @@
 // without spills. Skipped without NVRTC.
 #include <gtest/gtest.h>
 
+#include <tuple>
+
 #include "cosmati/epilogue/parse.h"
 #include "src/backend/cuda/executor.h"
 #include "src/jit/nvrtc.h"
@@ -186,9 +188,15 @@ TEST(PrimitiveSource, WholeWindowsAndChannelsOfAThread) {
 
 TEST(PrimitiveSource, PlanesInSharedMemory) {
   for (DataType type : {f32, f16, bf16})
-    for (Index size : {1, 2, 5, 9}) {
+    for (auto const& [size, rows, columns] : {std::tuple{1, 27, 27},
+                                              {2, 27, 27},
+                                              {5, 27, 27},
+                                              {9, 27, 27},
+                                              {9, 17, 17},
+                                              {5, 25, 37},
+                                              {5, 13, 13}}) {
       LrnProblem lrn;
-      lrn.x = lrn.y = describe(type, Shape(64, 96, 27, 27));
+      lrn.x = lrn.y = describe(type, Shape(64, 96, rows, columns));
       lrn.size = size;
       ASSERT_EQ(cuda::kernel_source(plan::kernel_of(plan::lower(lrn, h200()).passes.at(0)), h200().gpu)
                     .text.find("primitive/lrn.h"),

@@ -10,6 +10,7 @@
 #include "src/plan/gemm/program/program.h"
 #include "src/plan/gemm/recipe/recipe.h"
 #include "src/plan/gemm/repack.h"
+#include "src/plan/gemm/tiles/fitted_tiles.h"
 #include "src/plan/gemm/tuning.h"
 #include "src/plan/gemm/tuning_candidates.h"
 #include "tests/plan/gemm_problem.h"
@@ -113,8 +114,11 @@ int expect_bound(GemmProblem const& problem, Gpu const& gpu) {
   int compared = 0;
   for (plan::OperandPath const& path : plan::operand_paths(problem)) {
     plan::CanonicalGemm const form = plan::repacked(path.form, path.passes);
-    for (plan::NamedPolicy const& named : plan::product_policies(MainLoop::warp_specialized, Multiply::wgmma,
-                                                                 form.sum, size_of(form.a.type))) {
+    std::vector<plan::NamedPolicy> policies =
+        plan::product_policies(MainLoop::warp_specialized, Multiply::wgmma, form.sum, size_of(form.a.type));
+    plan::append_tiles(policies, form, gpu, EpilogueSchedule::direct, {"64x96_4x1", "128x64_2x1"});
+    plan::append_tiles(policies, form, gpu, EpilogueSchedule::direct, {});
+    for (plan::NamedPolicy const& named : policies) {
       GemmRecipe recipe = plan::recipe_for(MainLoop::warp_specialized, form);
       recipe.policy = named.policy;
       recipe.repack_a = path.passes.repack_a;
@@ -156,8 +160,16 @@ int expect_bound(GemmProblem const& problem, Gpu const& gpu) {
 TEST(SumOfParts, TheBoundOfSplitKIsBelowEveryPrediction) {
   int compared = 0;
   for (char const* gpu : {"h200", "h100"})
-    for (Size s :
-         {Size{521, 523, 16381}, {64, 64, 131072}, {256, 256, 16384}, {16, 8192, 8192}, {4096, 4096, 4096}})
+    for (Size s : {Size{521, 523, 16381},
+                   {64, 64, 131072},
+                   {256, 256, 16384},
+                   {16, 8192, 8192},
+                   {4096, 4096, 4096},
+                   // A single round of blocks.
+                   {384, 384, 1536},
+                   {197, 2880, 2880},
+                   {8, 2560, 320},
+                   {128, 5120, 3072}})
       for (DataType type : {DataType::bf16, DataType::tf32, DataType::s8})
         for (char const* letters : {"tn", "nn"})
           compared +=

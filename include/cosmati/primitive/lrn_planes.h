@@ -154,9 +154,9 @@ struct LrnPlanes {
   }
 };
 
-// Grid: positions blocks. Resident blocks leave 72 to 85 registers per thread.
+// Grid: positions blocks. Resident blocks leave 64 to 85 registers per thread.
 template <class Traits>
-COSMATI_KERNEL(Traits::threads, 896 / Traits::threads)
+COSMATI_KERNEL(Traits::threads, 960 / Traits::threads)
 lrn_plane_tile_kernel(COSMATI_PARAMETER PrimitiveParameters params) {
   using Planes = LrnPlanes<Traits>;
   PrimitivePolicy const policy = Traits::policy(params);

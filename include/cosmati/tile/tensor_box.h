@@ -42,7 +42,7 @@ COSMATI_CONSTEXPR int bytes_of_boxes(TensorBox const& box, int element_bytes) {
 }
 
 // Returns the lines per copy of an operand with `outer` rows. A K-major box that is as tall as the tile ends
-// with the operand, because TMA is slow to fill missing rows with zeros; the kernel clears them once.
+// with the operand, because TMA is slow to fill missing rows with zeros; they stay unwritten.
 COSMATI_CONSTEXPR int lines_of_copy(TensorBox const& box, Along along, long long outer) {
   bool const ends = along == Along::k && box.slice_rows == box.rows && outer < box.rows;
   return ends ? static_cast<int>(outer) : box.slice_rows;

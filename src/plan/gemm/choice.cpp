@@ -251,7 +251,7 @@ Offer<GemmProblem> best_path(GemmProblem const& problem, Device const& device, P
   std::optional<Offer<GemmProblem>> best;  // or the refusal of the first path
   PlanOptions options = asked;
   options.policy.operands.reset();
-  bool best_is_short = false;
+  bool best_is_short = false;  // then exchanging operands needs no margin
   double unfitted = std::numeric_limits<double>::infinity();
   std::vector<std::pair<OperandPath, double>> predicted;
   for (OperandPath const& path : operand_paths(problem, invariant_side(problem, options))) {

@@ -16,7 +16,7 @@ struct NamedPolicy {
   bool is_fitted = false;
   // The share of the best prediction for other tiles, which precede it, that this one's must fall below: less
   // than 1 for fitted tiles unless they are large, so that products of other extents can use the same
-  // kernels.
+  // kernels. Not where is_short_round().
   double share = 1;
 };
 

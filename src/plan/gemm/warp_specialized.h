@@ -96,8 +96,8 @@ struct Volume;
 // The predicted time in seconds (time/warp_specialized.cpp).
 double predict_warp_specialized(GemmRecipe const& recipe, CanonicalGemm const& form, Gpu const& gpu,
                                 Volume const& volume);
-// Whether that time is at most 20 us, and of a product of K-major operands in 16-bit types that TMA loads,
-// all of whose blocks run at the same time: it deviates less than others (time/fit.h).
+// Whether recipe.predicted_seconds is less than 20 us and of a single round of blocks, whose predictions
+// deviate less than others (SingleRoundFit in time/fit.h).
 bool is_short_round(GemmRecipe const& recipe, CanonicalGemm const& form, Gpu const& gpu,
                     Volume const& volume);
 // A lower bound of that time for `splits` parts by split-K; with splits = 1, for every partition.

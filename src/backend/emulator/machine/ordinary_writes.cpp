@@ -88,8 +88,8 @@ void OrdinaryWrites::take(std::ptrdiff_t offset, int bytes, Swizzle swizzle, boo
 }
 
 void OrdinaryWrites::permit(std::ptrdiff_t offset, int bytes) {
-  auto const begin = static_cast<std::size_t>(offset) / line;
-  for (std::size_t i = begin; i < begin + static_cast<std::size_t>(bytes) / line; ++i)
+  auto const begin = static_cast<std::size_t>(offset), end = begin + static_cast<std::size_t>(bytes);
+  for (std::size_t i = begin / line; i * line < end; ++i)
     if (lines_[i] == untouched) lines_[i] = ordinary;
 }
 

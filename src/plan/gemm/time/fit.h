@@ -106,8 +106,8 @@ inline constexpr Fit fit_of_others = [] {
   return fit;
 }();
 
-// Constants for products of K-major operands in 16-bit types whose blocks all run at the same time, fitted to
-// 720 measurements of 160 products of 2.3 to 60 us on an H200 (docs/decisions/0045).
+// Constants for products all of whose blocks run at the same time (is_single_round()), fitted to 720
+// measurements of 160 products of 2.3 to 60 us on an H200 (docs/decisions/0045).
 struct SingleRoundFit {
   double launch_seconds = 2.06e-6;
   double warpgroup_seconds = 0.24e-6;  // for each 64 rows of a tile beyond the first

@@ -101,6 +101,9 @@ double rate_of_intake(Fit const& fit, GemmPolicy const& p, CanonicalGemm const& 
   return share * (shared ? fit.intake_of_cluster : fit.intake);
 }
 
+// Whether all blocks of a plain product run at the same time, if k is divided into `splits` parts: of a
+// single matrix in a 16-bit type with sums in f32, K-major operands that TMA loads in full steps, no
+// ping-pong and no stream-K.
 bool is_single_round(GemmRecipe const& recipe, CanonicalGemm const& form, Gpu const& gpu,
                      Volume const& volume, double splits) {
   GemmPolicy const& p = recipe.policy;
