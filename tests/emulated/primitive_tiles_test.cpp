@@ -149,7 +149,6 @@ TEST(EmulatedTiles, BlocksDoNotKeepPlanesAtDifferentPlaces) {
 // The kernel with the types and policies of a GPU.
 struct Function {
   using Real = float;
-  static constexpr int inputs = 1, outputs = 1;
 };
 
 template <class Element, int size, int plane, int groups>

@@ -144,7 +144,8 @@ class Prediction {
  private:
   double seconds_of_single_round() const {
     double const blocks = std::ceil(blocks_ / multiprocessors_);  // of a multiprocessor
-    double const sharing = p_.cluster_m * p_.cluster_n, alone = p_.consumer_warps() * blocks <= 4;
+    double const sharing = p_.cluster_m * p_.cluster_n;
+    bool const alone = p_.consumer_warps() * blocks <= 4;
     double const products =
         block_ * p_.block_k * size_ / (4096 * round_.share_of_peak * (alone ? fit_.alone : 1));
     double const step = std::max(blocks * std::max(products, load_clocks_of_single_round()),
