@@ -41,7 +41,7 @@ struct LrnPlanes {
     Index const start = from - before * Index{policy.step};
     return static_cast<int>(start & (width - 1)) + r * policy.step;
   }
-  COSMATI_DEVICE Element* row(int r) const { return shared->element + place_of(r); }
+  COSMATI_DEVICE Element* row(int r) const { return reinterpret_cast<Element*>(shared) + place_of(r); }
 
   // Calls each(i) for this thread's share of [0, count): four at a time, whose addresses differ by constants,
   // without conditions, since the compiler would compute the addresses again behind each of them.
