@@ -1,14 +1,12 @@
 // The primitives' kernels that keep what they have read, in the emulator, against the reference: tiles of
 // runs, complete windows, planes, and channels and rows that several blocks share.
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <tuple>
 #include <vector>
 
-#include "cosmati/arch/emulator_async.h"
+#include "cosmati/arch/emulator.h"
 #include "cosmati/ops/elementwise.h"
 #include "cosmati/ops/normalization.h"
 #include "cosmati/ops/softmax.h"

@@ -8,13 +8,6 @@
 
 namespace cosmati {
 
-template <class Run>
-struct ElementOfRun;
-template <class Element, int width>
-struct ElementOfRun<Vector<Element, width>> {
-  using type = Element;
-};
-
 // Input: x. scalar: k, alpha / size, beta. `classes`: channels. The axes: a plane of policy.step positions,
 // groups of channels (policy.columns_axis), and the others. x and y have the same type, and their elements
 // the same place within 16 bytes, also in shared memory, whose row r is channel first - before + r.
@@ -28,7 +21,7 @@ struct LrnPlanes {
   // Channels of a window before and after its center.
   static constexpr int before = (size - 1) / 2, after = size / 2, kept = before + after;
   using Run = typename X::template Run<width>;
-  using Element = typename ElementOfRun<Run>::type;
+  using Element = typename X::Element;
 
   PrimitiveParameters const& params;
   PrimitivePolicy const policy;

@@ -187,7 +187,7 @@ void search_partitions(BestOffer<GemmProblem>& best, GemmRecipe const& undivided
                           !(best.found() && best.offer().recipe.policy.partition == Partition::stream_k);
     double const gain = doubtful ? 0.95 : 1.0;
     // Where predictions are good, a margin for fitted tiles costs more than it saves (docs/decisions/0045).
-    bool const is_short = is_short_round(recipe, form, search.device.gpu, volume);
+    bool const is_short = named.is_fitted && is_short_round(recipe, form, search.device.gpu, volume);
     if (best.takes(recipe.predicted_seconds, gain * (is_short ? std::min(1.0, share / named.share) : share)))
       best.take({{}, workspace, recipe.predicted_seconds, recipe, {}});
   }

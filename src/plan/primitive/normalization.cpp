@@ -271,6 +271,12 @@ void add_gradients(PrimitiveProgram& program, BatchNormProblem const& problem,
   go_backwards(program, reductions);
 }
 
+// Makes `many` positions of the axis one, the last of which may have fewer.
+void divide(SpaceAxis& axis, Index many) {
+  axis.extent = (axis.extent + many - 1) / many;
+  for (Index& stride : axis.stride) stride *= many;
+}
+
 // Whether blocks can copy adjacent channels by 16 bytes to shared memory and back, and their planes have no
 // runs of several elements, which a thread can load without it. The axis of the channels is the last one.
 bool can_keep_planes(CollapsedSpace const& space, Index size, StridedTensor const& x, StridedTensor const& y,
@@ -309,13 +315,12 @@ bool add_lrn_of_planes(PrimitiveProgram& program, PrimitivePass pass, CollapsedS
   policy.columns_axis = 1;
   int const bytes = target.emulated ? 8 : size_of(x.description.type);
   Index const all = target.emulated ? 40 << 10 : target.gpu.shared_bytes_per_multiprocessor;
-  auto const is_resident = [&](int blocks) {
-    pass.shared_bytes = static_cast<int>((Index{lrn_elements(policy)} * bytes + 15) / 16 * 16);
-    return pass.shared_bytes <= all / blocks - 1024;
-  };
+  auto const bytes_of_block = [&] { return (Index{lrn_elements(policy)} * bytes + 15) / 16 * 16; };
+  auto const is_resident = [&](int blocks) { return bytes_of_block() <= all / blocks - 1024; };
   constexpr int least_blocks = 3;  // their phases differ
   if (!is_resident(least_blocks) && !target.emulated) policy.groups = 1;
   if (!is_resident(least_blocks)) return false;
+  pass.shared_bytes = static_cast<int>(bytes_of_block());
   if (!target.emulated) {
     if (pass.shared_bytes > target.gpu.shared_bytes_per_block) return false;
     // Few threads, since each computes addresses; the last of their positions may not exist.
@@ -329,9 +334,7 @@ bool add_lrn_of_planes(PrimitiveProgram& program, PrimitivePass pass, CollapsedS
   // Blocks of adjacent channels run together, since they share some.
   std::rotate(space.positions.begin() + 1, space.positions.end() - 1, space.positions.end());
   Index const of_block = policy.unroll * policy.groups;
-  SpaceAxis& channels = space.positions[1];
-  channels.extent = (channels.extent + of_block - 1) / of_block;
-  for (Index& stride : channels.stride) stride *= of_block;
+  divide(space.positions[1], of_block);
   fill_space(pass, space, {x}, {y}, policy.step, false);
   PrimitiveParameters& p = pass.parameters;
   policy.kept = p.policy.kept;
@@ -392,11 +395,7 @@ void add_lrn(PrimitiveProgram& program, LrnProblem const& problem, Shape const& 
   Index const of_thread = of_group * groups;
   bool const by_tiles =
       !innermost && !runs_along_channels && (target.emulated ? problem.size == 5 : problem.size <= 9);
-  if (by_tiles) {
-    SpaceAxis& axis = space.positions.back();
-    axis.extent = (axis.extent + of_thread - 1) / of_thread;
-    for (Index& stride : axis.stride) stride *= of_thread;
-  }
+  if (by_tiles) divide(space.positions.back(), of_thread);
   fill_space(pass, space, inputs, outputs, static_cast<int>(own_width), false);
   if (by_tiles) {
     p.policy.unroll = static_cast<int>(of_group);

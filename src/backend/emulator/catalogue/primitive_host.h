@@ -14,6 +14,7 @@
 namespace cosmati::emulator {
 
 struct HostElements {
+  using Element = double;  // of the runs that a kernel keeps
   template <class Real, int width>
   static void load(PrimitiveParameters const& params, PrimitiveTensor const& tensor, ContiguousRange run,
                    Real (&to)[width]) {
@@ -51,7 +52,7 @@ struct HostElements {
       cosmati::store(tensor.type, tensor.data, run.offset + i, from[i]);
   }
   template <int width>
-  using Run = Vector<double, width>;
+  using Run = Vector<Element, width>;
   template <int width>
   static void copy(Vector<double, width>& to, PrimitiveTensor const& tensor, ContiguousRange run) {
     check_run<width>(tensor, run);

@@ -128,20 +128,25 @@ class Prediction {
         volume_(volume) {}
 
   double seconds() const {
-    double const multiply = multiply_seconds(), load = load_seconds();
-    double const slower = refills_few_stages() ? fit_.few_stages : 1.0;
-    double const usual = share_of_cluster(fit_, p_, volume_) *
-                         (launch_seconds(fit_, p_, volume_, recipe_.splits, gpu_) +
-                          std::max(slower * (multiply + store_seconds(multiply)), load + write_seconds()) +
-                          fit_.not_overlapped * std::min(multiply, load) + exchange_seconds() +
-                          combine_seconds() + missing_seconds());
-    if (!is_single_round(recipe_, form_, gpu_, volume_, splits_)) return usual;
+    if (!is_single_round(recipe_, form_, gpu_, volume_, splits_)) return usual_seconds();
     double const round = seconds_of_single_round();
     double const share = (round_.long_seconds - round) / (round_.long_seconds - round_.short_seconds);
-    return usual + std::clamp(share, 0.0, 1.0) * (round - usual);
+    if (share >= 1) return round;
+    double const usual = usual_seconds();
+    return usual + std::max(0.0, share) * (round - usual);
   }
 
  private:
+  double usual_seconds() const {
+    double const multiply = multiply_seconds(), load = load_seconds();
+    double const slower = refills_few_stages() ? fit_.few_stages : 1.0;
+    return share_of_cluster(fit_, p_, volume_) *
+           (launch_seconds(fit_, p_, volume_, recipe_.splits, gpu_) +
+            std::max(slower * (multiply + store_seconds(multiply)), load + write_seconds()) +
+            fit_.not_overlapped * std::min(multiply, load) + exchange_seconds() + combine_seconds() +
+            missing_seconds());
+  }
+
   double seconds_of_single_round() const {
     double const blocks = std::ceil(blocks_ / multiprocessors_);  // of a multiprocessor
     double const sharing = p_.cluster_m * p_.cluster_n;
