@@ -320,7 +320,7 @@ TEST_F(CudnnInterleaved, SaysWhyThereIsNoPlan) {
   cudnn::Context* context = nullptr;
   cudnn::check("cudnnCreate", cudnn::library().cudnnCreate(&context));
   {
-    CudnnGraph const graph(context, asked, 64);
+    CudnnGraph const graph(context, 0, asked, 64);
     CudnnGraph::Plans const some = graph.plans(1 << 30, 2);
     ASSERT_EQ(some.plans.size(), 2U) << "no more than were asked for";
     EXPECT_EQ(some.plans[1].engine, "engine 11 k2=4");
@@ -338,10 +338,10 @@ TEST_F(CudnnInterleaved, SaysWhyThereIsNoPlan) {
   }
   asked.w[1] = 2;  // two groups
   asked.format = cudnn::Format::nhwc;
-  EXPECT_EQ(CudnnGraph(context, asked, 64).plans(1 << 30, 48).reason(),
+  EXPECT_EQ(CudnnGraph(context, 0, asked, 64).plans(1 << 30, 48).reason(),
             "cuDNN: cudnnBackendFinalize: CUDNN_STATUS_NOT_SUPPORTED");
   asked.y[2] = 7;
-  EXPECT_THROW(CudnnGraph(context, asked, 64), Error) << "the extents do not belong together";
+  EXPECT_THROW(CudnnGraph(context, 0, asked, 64), Error) << "the extents do not belong together";
   EXPECT_EQ(objects_of_the_fake(), 0) << "descriptors are given back after failures, too";
 }
 

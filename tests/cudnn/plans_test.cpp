@@ -69,7 +69,7 @@ class CudnnPlans : public ::testing::Test {
   }
 
   CudnnGraph::Plans plans(CudnnConvolution const& asked, std::size_t max_bytes = std::size_t{4} << 30) {
-    return CudnnGraph(nullptr, asked, 64, &*device_).plans(max_bytes, 48);
+    return CudnnGraph(nullptr, 0, asked, 64, &*device_).plans(max_bytes, 48);
   }
 
   std::optional<CudnnObject> device_;

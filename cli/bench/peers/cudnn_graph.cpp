@@ -2,9 +2,12 @@
 #include "cli/bench/peers/cudnn_graph.h"
 
 #include <algorithm>
+#include <optional>
 #include <span>
 
 #include "cosmati/ops/error.h"
+#include "src/backend/cuda/driver/resources.h"
+#include "src/jit/run_all.h"
 
 namespace cosmati::cli {
 namespace {
@@ -120,9 +123,10 @@ std::int64_t CudnnObject::integer(cudnn::Attribute attribute) const {
   return value;
 }
 
-CudnnGraph::CudnnGraph(cudnn::Context* context, CudnnConvolution const& convolution, std::int64_t alignment,
-                       CudnnObject const* device)
+CudnnGraph::CudnnGraph(cudnn::Context* context, int ordinal, CudnnConvolution const& convolution,
+                       std::int64_t alignment, CudnnObject const* device)
     : context_(context),
+      ordinal_(ordinal),
       asked_(convolution),
       device_(device),
       x_(tensor(id_of_x, asked_.x, alignment)),
@@ -237,42 +241,66 @@ void CudnnGraph::add_plans(HeuristicMode mode, std::size_t max_bytes, std::size_
   if (device_ != nullptr) heuristics.set(Attribute::heuristics_device, *device_);
   heuristics.finalize();
   std::int64_t const offered = heuristics.get(Attribute::heuristics_results, ElementKind::object, 0, nullptr);
+  std::vector<Candidate> candidates;
+  auto const leave_out = [&](int& count, std::string const& name, std::string const& reason,
+                             std::size_t bytes = 0) {
+    ++count;
+    result.left_out.push_back({name, reason, bytes});
+  };
+  auto const refuse = [&](std::string const& name, std::string const& reason) {
+    leave_out(result.refused, name, reason);
+    result.last_failure = reason;
+  };
   for (CudnnObject& configuration :
        objects_of(heuristics, Attribute::heuristics_results, ObjectKind::engine_configuration,
                   static_cast<std::size_t>(offered))) {
-    if (result.plans.size() >= max_plans) return;
     std::string name;
-    auto const leave_out = [&](int& count, std::string const& reason, std::size_t bytes = 0) {
-      ++count;
-      result.left_out.push_back({name, reason, bytes});
-    };
     try {
       auto const engines = objects_of(configuration, Attribute::configuration_engine, ObjectKind::engine, 1);
       if (engines.empty()) continue;
       name = name_of_engine(configuration, engines.front());
       if (!seen.insert(name).second) continue;  // an earlier mode offered it
-      if (!allows(engines.front())) {
-        leave_out(result.other_numerics, "it rounds more than the type allows");
-        continue;
-      }
-      CudnnObject plan(ObjectKind::execution_plan);
-      if (context_ != nullptr) plan.set(Attribute::plan_handle, context_);
-      plan.set(Attribute::plan_configuration, configuration);
-      if (device_ != nullptr) plan.set(Attribute::plan_device, *device_);
-      plan.finalize();
-      auto const bytes = static_cast<std::size_t>(plan.integer(Attribute::plan_workspace_bytes));
-      if (bytes > max_bytes) {
-        leave_out(result.too_large,
-                  "it needs more than the " + std::to_string(max_bytes) + " bytes of workspace available",
-                  bytes);
-        continue;
-      }
-      result.plans.push_back({std::move(configuration), std::move(plan), name, bytes});
+      if (allows(engines.front()))
+        candidates.push_back(
+            {{std::move(configuration), CudnnObject(ObjectKind::execution_plan), std::move(name)}});
+      else
+        leave_out(result.other_numerics, name, "it rounds more than the type allows");
     } catch (Error const& error) {  // the next configuration may succeed
       if (error.code() != ErrorCode::system) throw;
-      leave_out(result.refused, error.what());
-      result.last_failure = error.what();
+      refuse(name, error.what());
     }
+  }
+  // Some engines compile their kernels, which would take up to a second for all of them one after another.
+  jit::run_all(candidates.size(), 0, [&](std::size_t i) { finalize(candidates[i]); });
+  for (Candidate& one : candidates) {
+    if (result.plans.size() >= max_plans) return;
+    Plan& plan = one.plan;
+    if (!one.failure.empty())
+      refuse(plan.engine, one.failure);
+    else if (plan.workspace_bytes > max_bytes)
+      leave_out(result.too_large, plan.engine,
+                "it needs more than the " + std::to_string(max_bytes) + " bytes of workspace available",
+                plan.workspace_bytes);
+    else
+      result.plans.push_back(std::move(plan));
+  }
+}
+
+void CudnnGraph::finalize(Candidate& candidate) const {
+  Plan& plan = candidate.plan;
+  try {
+    std::optional<cuda::Current> current;  // of this thread
+    if (context_ != nullptr) {
+      current.emplace(ordinal_);
+      plan.plan.set(Attribute::plan_handle, context_);
+    }
+    plan.plan.set(Attribute::plan_configuration, plan.configuration);
+    if (device_ != nullptr) plan.plan.set(Attribute::plan_device, *device_);
+    plan.plan.finalize();
+    plan.workspace_bytes = static_cast<std::size_t>(plan.plan.integer(Attribute::plan_workspace_bytes));
+  } catch (Error const& error) {  // another configuration may succeed
+    if (error.code() != ErrorCode::system) throw;
+    candidate.failure = error.what();
   }
 }
 

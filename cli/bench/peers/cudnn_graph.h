@@ -80,10 +80,10 @@ class CudnnGraph {
     std::string reason() const;          // why there is no plan
   };
 
-  // With `device`, finalized properties of a device, it plans without a GPU, and `context` may be null. The
-  // addresses of the arrays are multiples of `alignment` bytes.
-  CudnnGraph(cudnn::Context* context, CudnnConvolution const& convolution, std::int64_t alignment,
-             CudnnObject const* device = nullptr);
+  // `context` belongs to the GPU `ordinal`. With `device`, finalized properties of a device, it plans without
+  // a GPU, and `context` may be null. The addresses of the arrays are multiples of `alignment` bytes.
+  CudnnGraph(cudnn::Context* context, int ordinal, CudnnConvolution const& convolution,
+             std::int64_t alignment, CudnnObject const* device = nullptr);
 
   // Returns at most `max_plans` plans whose workspace is at most `max_bytes`; a sixth of them is reserved
   // for the fallback list.
@@ -94,14 +94,21 @@ class CudnnGraph {
   void run(Plan const& plan, CudnnObject const& variant_pack) const;
 
  private:
+  struct Candidate {
+    Plan plan;
+    std::string failure = {};  // why it cannot be finalized
+  };
+
   CudnnObject tensor(std::int64_t id, Index const (&extents)[4], std::int64_t alignment) const;
   void describe_convolution() const;
   void describe_operation() const;
   bool allows(CudnnObject const& engine) const;
+  void finalize(Candidate& candidate) const;
   void add_plans(cudnn::HeuristicMode mode, std::size_t max_bytes, std::size_t max_plans,
                  std::set<std::string>& seen, Plans& result) const;
 
   cudnn::Context* context_;
+  int ordinal_;
   CudnnConvolution asked_;
   CudnnObject const* device_;
   CudnnObject x_, w_, y_, convolution_, operation_, graph_;

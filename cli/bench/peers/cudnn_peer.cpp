@@ -182,7 +182,7 @@ void CudnnPeer::add(Format format, Padding const& padding) {
   });
   if (!is_placed) return;
   attempt(one, "graph",
-          [&] { one.graph = std::make_unique<CudnnGraph>(context_, asked, alignment_of(one)); });
+          [&] { one.graph = std::make_unique<CudnnGraph>(context_, ordinal_, asked, alignment_of(one)); });
   if (padding.is_even())
     attempt(one, "legacy", [&] { one.legacy = std::make_unique<CudnnLegacy>(context_, asked); });
   one.packs.resize(operands_.sets());
