@@ -10,8 +10,8 @@ namespace cosmati::plan {
 // (docs/decisions/0045) and apply to products of 16-bit types; fit_of_others has the values before.
 struct Fit {
   double launch_seconds = 2.15e-6;
-  // Less for products of a single round with many stages of one block, which are all loaded at once (12
-  // products of 3 to 9 us with six policies on an H200; docs/decisions/0045).
+  // Less for products and windows of a single round with many stages of one block, which are all loaded at
+  // once (12 products of 3 to 9 us with six policies, 11 layers with nine, on an H200; docs/decisions/0045).
   double many_stages_seconds = 0.5e-6;
   // More for clusters that share operands, and the share of loading a shared operand that they save. (16
   // bits)
@@ -62,7 +62,10 @@ struct Fit {
   double clocks_of_half_window = 2.2, clocks_of_short_window = 1.6;
   // A row of a box of an MN-major operand, however short: columns that are not a multiple of 64 are copied in
   // boxes of 32 to 8 (256x6144x4096 and 1024x1280x5120 on an H200). (16 bits)
-  double clocks_of_box_row = 1.2;
+  double clocks_of_box_row = 1.6;
+  // How much longer rows of 128 bytes of an MN-major operand take if tiles begin within lines of L2, so that
+  // each row touches two (25 products with widths of 48 to 208 columns on an H200). (16 bits)
+  double crossing_lines = 1.5;
   // Operands loaded by threads, in clocks of a warp: measured at 4096^3 (12 to 16 per copy), and shifts for
   // rows of 17 and 255 elements of two bytes (H200).
   double clocks_of_copy = 14, clocks_of_shift = 74, clocks_of_wait = 700.0 / (4 * 4);
@@ -102,6 +105,7 @@ inline constexpr Fit fit_of_others = [] {
   fit.within_sectors = fit.within_sectors_of_cluster = 0.64;
   fit.within_lines = fit.within_lines_of_cluster = 0.64;
   fit.clocks_of_missing_row = 5, fit.missing_of_last = 0.6, fit.clocks_of_box_row = 0;
+  fit.crossing_lines = 1;
   fit.store_seconds = 0.46e-6, fit.store_rate_along_m = 55e9;
   return fit;
 }();

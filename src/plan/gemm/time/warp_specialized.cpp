@@ -79,7 +79,7 @@ double launch_seconds(Fit const& fit, GemmPolicy const& p, Volume const& volume,
   constexpr int few = 5, many = 8, wide = 64;
   bool const hides = p.blocks == 1 && p.cluster_k == 1 && p.stages >= many && p.block_n >= wide &&
                      volume.tiles * splits <= gpu.multiprocessors && volume.steps > few * splits &&
-                     !volume.of_windows && !volume.of_group;
+                     !volume.of_group;
   return fit.launch_seconds - (hides ? fit.many_stages_seconds : 0) +
          (p.cluster_m * p.cluster_n > 1 ? fit.cluster_seconds : 0);
 }
@@ -140,7 +140,8 @@ class Prediction {
   double usual_seconds() const {
     double const multiply = multiply_seconds(), load = load_seconds();
     double const slower = refills_few_stages() ? fit_.few_stages : 1.0;
-    return share_of_cluster(fit_, p_, volume_) *
+    bool const pair = is_single_round_of_windows() && p_.cluster_m * p_.cluster_n == 2;
+    return (pair ? round_.pair : 1) * share_of_cluster(fit_, p_, volume_) *
            (launch_seconds(fit_, p_, volume_, recipe_.splits, gpu_) +
             std::max(slower * (multiply + store_seconds(multiply)), load + write_seconds()) +
             fit_.not_overlapped * std::min(multiply, load) + exchange_seconds() + combine_seconds() +
@@ -249,12 +250,16 @@ class Prediction {
       TensorBox const box = tensor_box(along, size_, p_.block_k, block, 1);
       double const rows_of_line = static_cast<double>(box.rows) * box.boxes / block;
       if (along == Along::k) return std::max(bytes / intake(), row);
-      return rows_of_line * std::max(box.row * size_ / intake(), fit_.clocks_of_box_row);
+      bool const crosses = box.row * size_ == step_bytes && block * size_ % step_bytes != 0;
+      return rows_of_line * std::max((crosses ? fit_.crossing_lines : 1) * box.row * size_ / intake(),
+                                     fit_.clocks_of_box_row);
     };
     return share_left(fit_.saved_by_sharing, p_.cluster_n) * lines_of_a_ *
                clocks(recipe_.a.along, p_.block_m) +
            share_left(fit_.saved_by_sharing, p_.cluster_m) * rows_of_b * clocks(recipe_.b.along, p_.block_n);
   }
+  // Whether all blocks of a convolution by windows run at the same time.
+  bool is_single_round_of_windows() const { return volume_.of_windows && rounds_ <= together(); }
   double depth_bytes() const { return p_.block_k * size_; }  // of a step
   double products_per_clock() const {
     double products = 4096.0 / size_ * fit_.share_of_peak;
@@ -439,7 +444,7 @@ double bytes_read_again(CanonicalGemm const& form, GemmPolicy const& p) {
 
 bool is_short_round(GemmRecipe const& recipe, CanonicalGemm const& form, Gpu const& gpu,
                     Volume const& volume) {
-  return recipe.predicted_seconds < fit_of_single_round.short_seconds &&
+  return recipe.predicted_seconds < fit_of_single_round.long_seconds &&
          recipe.policy.multiply == Multiply::wgmma &&
          is_single_round(recipe, form, gpu, volume, recipe.splits);
 }
