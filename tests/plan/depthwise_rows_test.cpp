@@ -9,6 +9,7 @@
 #include "src/jit/compile.h"
 #include "src/jit/nvrtc.h"
 #include "src/plan/conv/depthwise_rows.h"
+#include "src/plan/conv/filter/depthwise_tile_filter.h"
 #include "tests/plan/convolution_cases.h"
 
 namespace cosmati {
@@ -145,26 +146,29 @@ TEST(DepthwiseRows, FilterGradientsAreAddedInParts) {
 }
 
 // With stride 2 and without padding no window reaches the last row and column of 8.
+void expect_finite(TensorFormat format, Index images) {
+  Geometry g = channels(4, 3, 2, 8, 8);
+  g.n = images;
+  auto const p = problem_of(ConvolutionDirection::filter, DataType::f32, DataType::f32, format, g);
+  auto const prepared = prepare(make_plan(p, emulated_device(), only()));
+  Tensor x = filled(p.x, 1), dy = filled(p.y, 2), dw = filled(p.w, 3);
+  auto const& stride = p.x.layout.stride;
+  for (Index n = 0; n < g.n; ++n)
+    for (Index c = 0; c < g.c; ++c)
+      for (Index i = 0; i < 8; ++i)
+        for (Index const at : {7 * stride[2] + i * stride[3], i * stride[2] + 7 * stride[3]})
+          store(DataType::f32, x.data(), n * stride[0] + c * stride[1] + at,
+                std::numeric_limits<double>::infinity());
+  ConvolutionProblem::Arguments arguments;
+  arguments.x = x.data(), arguments.dy = dy.data(), arguments.dw = dw.data();
+  Tensor workspace(DataType::u8, Shape(static_cast<Index>(prepared.workspace_bytes())));
+  prepared.run(arguments, workspace.data());
+  for (Index i = 0; i < p.w.layout.span(); ++i)
+    EXPECT_TRUE(std::isfinite(load(DataType::f32, dw.data(), i))) << i;
+}
 TEST(DepthwiseRows, InfinitiesThatNoWindowContainsStayThere) {
-  for (TensorFormat const format : {TensorFormat::nchw, TensorFormat::nhwc}) {
-    Geometry const g = channels(4, 3, 2, 8, 8);
-    auto const p = problem_of(ConvolutionDirection::filter, DataType::f32, DataType::f32, format, g);
-    auto const prepared = prepare(make_plan(p, emulated_device(), only()));
-    Tensor x = filled(p.x, 1), dy = filled(p.y, 2), dw = filled(p.w, 3);
-    auto const& stride = p.x.layout.stride;
-    for (Index n = 0; n < g.n; ++n)
-      for (Index c = 0; c < g.c; ++c)
-        for (Index i = 0; i < 8; ++i)
-          for (Index const at : {7 * stride[2] + i * stride[3], i * stride[2] + 7 * stride[3]})
-            store(DataType::f32, x.data(), n * stride[0] + c * stride[1] + at,
-                  std::numeric_limits<double>::infinity());
-    ConvolutionProblem::Arguments arguments;
-    arguments.x = x.data(), arguments.dy = dy.data(), arguments.dw = dw.data();
-    Tensor workspace(DataType::u8, Shape(static_cast<Index>(prepared.workspace_bytes())));
-    prepared.run(arguments, workspace.data());
-    for (Index i = 0; i < p.w.layout.span(); ++i)
-      EXPECT_TRUE(std::isfinite(load(DataType::f32, dw.data(), i))) << i;
-  }
+  for (TensorFormat const format : {TensorFormat::nchw, TensorFormat::nhwc})
+    for (Index const images : {2, 3}) expect_finite(format, images);
 }
 
 std::string refusal(Geometry const& g, DataType type = DataType::f32) {
@@ -238,10 +242,78 @@ TEST(DepthwiseRows, FewImagesAreComputedByManyThreads) {
     EXPECT_FALSE(many.shape.alone);
     EXPECT_EQ(many.shape.run, 7);
   }
-  auto const few = std::get<DepthwiseRowsFilterRecipe>(planned(ConvolutionDirection::filter, 1).recipe.own),
-             many = std::get<DepthwiseRowsFilterRecipe>(planned(ConvolutionDirection::filter, 64).recipe.own);
-  EXPECT_TRUE(few.shape.alone);
+  auto const many = std::get<DepthwiseRowsFilterRecipe>(planned(ConvolutionDirection::filter, 64).recipe.own);
   EXPECT_FALSE(many.shape.alone);
+}
+
+Plan<ConvolutionProblem> filter_plan(DataType type, Geometry const& g) {
+  return make_plan(problem_of(ConvolutionDirection::filter, type, type, TensorFormat::nhwc, g),
+                   described_h200(), only());
+}
+Geometry images(Index n, Index count, Index taps, Index extent) {
+  Geometry g = padded(channels(count, taps, 1, extent, extent), taps / 2, taps / 2, taps / 2, taps / 2);
+  g.n = n;
+  return g;
+}
+
+// Every multiprocessor has a block at once, with all its pixels, and there is no second launch.
+TEST(DepthwiseRows, FilterGradientsOfFewPixelsAreOneLaunch) {
+  for (Geometry const& g : {images(1, 768, 7, 7), images(4, 480, 3, 14), images(2, 960, 5, 7),
+                            images(8, 768, 7, 7), images(4, 240, 5, 28)})
+    for (DataType const type : {DataType::bf16, DataType::f32}) {
+      auto const plan = filter_plan(type, g);
+      ASSERT_TRUE(std::holds_alternative<DepthwiseTileRecipe>(plan.recipe.own));
+      auto const recipe = std::get<DepthwiseTileRecipe>(plan.recipe.own);
+      EXPECT_EQ(plan::program_of(plan).steps.size(), 1);
+      EXPECT_EQ(plan.workspace_bytes, 0);
+      EXPECT_GE(g.c / recipe.shape.channels * recipe.shape.cluster, 96);
+      EXPECT_GE(Index{recipe.units_of_block} * recipe.shape.cluster, g.n * recipe.row_parts);
+      EXPECT_LE(recipe.shape.threads(), 1024);
+      EXPECT_EQ(jit::nvrtc_available() ? jit::compile(main_source(plan)).local_bytes : 0, 0);
+    }
+  // Pixels that are not units of 8 bytes, and more pixels than fit.
+  auto const is_walk = [](Geometry const& g) {
+    return std::holds_alternative<DepthwiseRowsFilterRecipe>(filter_plan(DataType::bf16, g).recipe.own);
+  };
+  EXPECT_TRUE(is_walk(images(1, 150, 7, 14)));
+  EXPECT_TRUE(is_walk(images(64, 144, 3, 56)));
+  EXPECT_TRUE(is_walk(images(32, 240, 5, 28)));
+}
+
+// Clusters of one, two and four blocks; parts of the images, of which the last is shorter; runs that end
+// early, and those that are a whole row; and tiles of one to eight channels.
+TEST(DepthwiseRows, FilterGradientsOfFewPixelsInSharedMemory) {
+  Geometry uneven = channels(8, 3, 2, 10, 9);
+  uneven.s = 2, uneven.stride[1] = 1;
+  struct Case {
+    Geometry geometry;
+    int cluster, whole;
+  };
+  for (Case const& c :
+       {Case{padded(channels(12, 3, 1, 9, 7), 1, 1, 1, 1), 4, 7},
+        Case{padded(channels(12, 3, 1, 7, 7), 1, 1, 1, 1), 2, 7},
+        Case{padded(channels(4, 3, 1, 3, 7), 1, 1, 1, 1), 1, 7},
+        Case{padded(channels(12, 3, 1, 9, 7), 1, 2, 1, 0), 4, 0},
+        Case{padded(channels(8, 3, 2, 7, 7), 1, 1, 1, 1), 1, 7},
+        Case{padded(channels(8, 3, 2, 12, 7), 1, 1, 2, 1), 2, 7},
+        Case{padded(channels(5, 3, 1, 6, 8), 0, 2, 2, 0), 2, 0},
+        Case{padded(channels(12, 3, 2, 23, 12), 1, 1, 1, 1), 4, 0},
+        Case{padded(channels(8, 3, 2, 8, 9), 0, 0, 1, 2), 1, 0}, Case{padded(uneven, 1, 0, 0, 1), 2, 0},
+        Case{padded(channels(4, 5, 1, 7, 9), 2, 2, 2, 2), 2, 0},
+        Case{padded(channels(8, 3, 1, 5, 4), 1, 1, 1, 1), 2, 0},
+        Case{padded(channels(4, 3, 1, 1, 1), 1, 1, 1, 1), 1, 0}, Case{channels(4, 3, 1, 3, 12), 1, 0}}) {
+    Geometry g = c.geometry;
+    g.n = plan::emulated_tile_images;
+    for (DataType const type : {DataType::f32, DataType::bf16}) {
+      auto const p = problem_of(ConvolutionDirection::filter, type, DataType::f32, TensorFormat::nhwc, g);
+      auto const recipe = make_plan(p, emulated_device(), only()).recipe;
+      ASSERT_TRUE(std::holds_alternative<DepthwiseTileRecipe>(recipe.own));
+      DepthwiseTileShape const shape = std::get<DepthwiseTileRecipe>(recipe.own).shape;
+      EXPECT_EQ(shape.cluster, c.cluster) << g.h << 'x' << g.w;
+      EXPECT_EQ(shape.whole, c.whole) << g.h << 'x' << g.w;
+      expect_right(p, kernel);
+    }
+  }
 }
 
 // A thread that processed several single rows of dy one after another would load each row of x several times.
@@ -257,7 +329,7 @@ TEST(DepthwiseRows, FilterGradientsOfManyRowsWalk) {
   EXPECT_GT(rows_of(64, 32, 3, 112, 1), 8);
   EXPECT_GT(rows_of(32, 32, 3, 112, 2), 8);
   EXPECT_GT(rows_of(16, 96, 7, 56, 1), 8);
-  EXPECT_EQ(rows_of(4, 480, 3, 14, 1), 1);
+  EXPECT_EQ(rows_of(4, 482, 3, 14, 1), 1);
 }
 
 // The emulator computes single groups for single images. More channels than a block has threads, and fewer,
@@ -303,6 +375,8 @@ TEST(DepthwiseRows, CompilesWithoutLocalMemory) {
           << "stride " << stride << ", direction " << static_cast<int>(direction);
       Geometry few = padded(channels(384, stride == 1 ? 7 : 3, stride, 14, 14), 1, 1, 1, 1);
       few.n = 1;
+      if (direction == ConvolutionDirection::filter)
+        few.c = few.k = few.groups = 386;  // not in shared memory
       auto const alone =
           make_plan(problem_of(direction, DataType::f16, DataType::f16, TensorFormat::nhwc, few),
                     described_h200(), only());

@@ -4,6 +4,7 @@
 #include <variant>
 
 #include "cosmati/conv/depthwise/depthwise_rows_shape.h"
+#include "cosmati/conv/depthwise/depthwise_tile_arguments.h"
 #include "cosmati/conv/dgrad_small_c_shape.h"
 #include "cosmati/conv/fft/fft_policy.h"
 #include "cosmati/conv/grouped/group_windows_shape.h"
@@ -132,6 +133,16 @@ struct DepthwiseRowsFilterRecipe {
   friend bool operator==(DepthwiseRowsFilterRecipe const&, DepthwiseRowsFilterRecipe const&) = default;
 };
 
+// The recipe of depthwise_rows for filter gradients with few pixels
+// (cosmati/conv/depthwise/depthwise_tile_filter.h).
+struct DepthwiseTileRecipe {
+  DepthwiseTileShape shape;
+  int rows = 1, row_parts = 1;  // a unit has so many rows of dy; units of an image
+  int units_of_block = 1;
+  int shared_bytes = 0;
+  friend bool operator==(DepthwiseTileRecipe const&, DepthwiseTileRecipe const&) = default;
+};
+
 // The recipe of winograd (cosmati/conv/winograd/winograd.h): transforms around a batch of products, for a
 // number of images at a time.
 struct WinogradRecipe {
@@ -214,8 +225,8 @@ struct ConvolutionRecipe {
   // The algorithm's own parameters; none for direct, gemm, and implicit_gemm unless by warp_specialized.
   std::variant<std::monostate, PackRecipe, UnrollRecipe, DirectTiledRecipe, WgradDirectRecipe,
                DepthwiseRecipe, DepthwiseFilterRecipe, DepthwiseRowsRecipe, DepthwiseRowsFilterRecipe,
-               DgradSmallCRecipe, WinogradRecipe, FftRecipe, SlicesRecipe, WgradTapsRecipe,
-               GroupWindowsRecipe>
+               DepthwiseTileRecipe, DgradSmallCRecipe, WinogradRecipe, FftRecipe, SlicesRecipe,
+               WgradTapsRecipe, GroupWindowsRecipe>
       own;
   std::size_t bias_bytes =
       0;  // at the end of the workspace, for the bias gradient (alone or with the filter gradient)

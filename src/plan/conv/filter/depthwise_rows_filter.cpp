@@ -2,10 +2,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
 
 #include "src/plan/conv/choice.h"
 #include "src/plan/conv/depthwise_rows.h"
+#include "src/plan/conv/filter/depthwise_tile_filter.h"
 #include "src/plan/conv/product_choice.h"
 #include "src/plan/conv/sliding.h"
 #include "src/plan/emulated/contents.h"
@@ -91,6 +93,41 @@ Index rows_of_filter_part(Index rows, Index minimum, Index threads, DepthwiseRow
   return std::max<Index>(1, ceiling_divide(rows, parts));
 }
 
+// Predicted from instructions and latencies, for few threads, whose latencies nothing hides; rows_seconds()
+// is for many. Of four measurements of an H200, two are 2 and 4 % longer, and two 29 and 75 %.
+double walk_seconds(Problem const& p, DepthwiseRowsFilterRecipe const& recipe, Gpu const& gpu) {
+  constexpr double issue = 4 * 0.5, issue_of_warp = 0.3;  // warp instructions per clock, as for tiles
+  constexpr double load_instructions = 5, conversion_instructions = 2, round_trip = 1300, row_latency = 600;
+  constexpr double read_clocks = 25, pass_clocks = 150;  // of the sums of a block
+  constexpr double launch_seconds = 2.2e-6, second_launch_seconds = 2e-6, share_of_memory = 0.6;
+  DepthwiseRowsShape const& shape = recipe.shape;
+  double const rows = recipe.groups_of_part, taps = taps_of(shape);
+  double const loads = ((rows - 1) * shape.row_step + shape.row_taps) * shape.columns_in() + rows * shape.run;
+  double const of_item = loads * (load_instructions + conversion_instructions * shape.vector) +
+                         rows * shape.run * taps * shape.vector;
+  double const items = to_double(ceiling_divide(items_of(p, recipe), Index{recipe.slots} * recipe.parts));
+  double const warps = to_double(ceiling_divide(tiles_of(p, recipe) * recipe.parts, gpu.multiprocessors)) *
+                       depthwise_rows_threads / 32;
+  double const passes = std::ceil(taps * shape.vector * recipe.lanes / depthwise_rows_threads);
+  double const waiting = shape.alone ? (items - 1) * round_trip : items * rows * row_latency;
+  double const clocks = std::max(warps * items * of_item / issue, items * of_item / issue_of_warp) + waiting +
+                        passes * (recipe.slots * read_clocks + pass_clocks);
+  return launch_seconds + (recipe.parts > 1 ? second_launch_seconds : 0) + clocks / gpu.clock_hertz +
+         to_double(p.x.bytes() + p.y.bytes()) / (share_of_memory * gpu.memory_bytes_per_second);
+}
+
+// The prediction of a walk omits latencies. It remains that of the offer where it is shorter, as the order of
+// the kernels has been measured with it.
+void use_tiles(Problem const& problem, DepthwiseTileChoice const& tiles, bool emulated,
+               Offer<Problem>& offer) {
+  ConvolutionRecipe& recipe = offer.recipe;
+  recipe.own = tiles.recipe;
+  if (emulated) offer.workspace_bytes = emulator::widening_bytes(problem, recipe);
+  offer.predicted_seconds = emulated ? tiles.seconds : std::min(offer.predicted_seconds, tiles.seconds);
+  recipe.product.predicted_seconds = offer.predicted_seconds;
+  offer.text = tile_text(tiles.recipe);
+}
+
 }  // namespace
 
 std::string DepthwiseRowsFilterTraits::print() const {
@@ -107,6 +144,11 @@ Offer<Problem> depthwise_rows_filter(Problem const& problem, Device const& devic
   ConvolutionRecipe& recipe = offer.recipe;
   recipe.algorithm = ConvolutionAlgorithm::depthwise_rows;
   recipe.product = product_recipe(form);
+  std::optional<DepthwiseTileChoice> const in_tiles = depthwise_tiles(problem, device, vector);
+  if (in_tiles && emulated) {
+    use_tiles(problem, *in_tiles, true, offer);
+    return offer;
+  }
   DepthwiseRowsFilterRecipe& rows = recipe.own.emplace<DepthwiseRowsFilterRecipe>();
   std::optional<DepthwiseRowsShape> const shape = rows_shape(problem, last, vector, emulated);
   if (!shape) {
@@ -135,8 +177,13 @@ Offer<Problem> depthwise_rows_filter(Problem const& problem, Device const& devic
                                 items, tiles);
     return offer;
   }
+  constexpr double share_of_walk = 0.9;  // that tiles must be predicted to take at most
   double const launches_seconds = rows.parts > 1 ? 5e-6 : 3e-6;
   offer.predicted_seconds = launches_seconds + rows_seconds(problem, device.gpu);
+  if (in_tiles && in_tiles->seconds < share_of_walk * walk_seconds(problem, rows, device.gpu)) {
+    use_tiles(problem, *in_tiles, false, offer);
+    return offer;
+  }
   int const sum_bytes = size_of(recipe.product.sum), taps = taps_of(rows.shape);
   rows.shared_bytes = (taps * rows.shape.vector + 1) * depthwise_rows_threads * sum_bytes;
   recipe.product.predicted_seconds = offer.predicted_seconds;
@@ -152,6 +199,7 @@ Offer<Problem> depthwise_rows_filter(Problem const& problem, Device const& devic
 }
 
 program::Program depthwise_rows_filter_program(Plan<Problem> const& plan) {
+  if (std::holds_alternative<DepthwiseTileRecipe>(plan.recipe.own)) return depthwise_tile_program(plan);
   Problem const& problem = plan.problem;
   DepthwiseRowsFilterRecipe const& recipe = std::get<DepthwiseRowsFilterRecipe>(plan.recipe.own);
   ConvolutionProgram made(plan);

@@ -5,9 +5,11 @@
 #include <utility>
 
 #include "cosmati/conv/depthwise/depthwise_rows_filter.h"
+#include "cosmati/conv/depthwise/depthwise_tile_filter.h"
 #include "src/backend/emulator/catalogue/conv/convolution_catalogue.h"
 #include "src/backend/emulator/catalogue/kernels.h"
 #include "src/plan/conv/depthwise_rows.h"
+#include "src/plan/conv/filter/depthwise_tile_filter.h"
 
 namespace cosmati::emulator {
 namespace {
@@ -81,6 +83,28 @@ void add_directions(KernelTable& table) {
   }
 }
 
+template <DepthwiseTileShape shape>
+void add_tile(KernelTable& table) {
+  using Traits =
+      DepthwiseTileTraits<f32, f32, f32, ConvolutionHostEpilogue, ConvolutionHostDestination, shape>;
+  program::KernelSpec const spec{
+      .entry = "depthwise_tile_filter_kernel",
+      .traits = plan::DepthwiseTileTraits{plan::emulated_types(DataType::f32), shape}.print()};
+  table[spec.key()] = [](Grid grid, int threads, unsigned shared_bytes, void const* parameters,
+                         int host_threads) {
+    launch_kernel_clusters<&depthwise_tile_filter_kernel<Traits>>(
+        grid, {shape.cluster}, threads, shared_bytes,
+        *static_cast<typename Traits::Params const*>(parameters), host_threads);
+  };
+}
+template <DepthwiseTileShape shape>
+void add_clusters_of(KernelTable& table) {
+  [&]<std::size_t... i>(std::index_sequence<i...>) {
+    (add_tile<plan::in_clusters(shape, plan::emulated_tile_clusters[i])>(table), ...);
+  }
+  (std::make_index_sequence<std::size(plan::emulated_tile_clusters)>{});
+}
+
 }  // namespace
 
 void add_depthwise_rows(KernelTable& table) {
@@ -89,6 +113,10 @@ void add_depthwise_rows(KernelTable& table) {
     (add_directions<with_vector(plan::emulated_rows_shapes[i], 1)>(table), ...);
   }
   (std::make_index_sequence<std::size(plan::emulated_rows_shapes)>{});
+  [&]<std::size_t... i>(std::index_sequence<i...>) {
+    (add_clusters_of<plan::emulated_tile_shapes[i]>(table), ...);
+  }
+  (std::make_index_sequence<std::size(plan::emulated_tile_shapes)>{});
 }
 
 }  // namespace cosmati::emulator
