@@ -140,8 +140,7 @@ class Prediction {
   double usual_seconds() const {
     double const multiply = multiply_seconds(), load = load_seconds();
     double const slower = refills_few_stages() ? fit_.few_stages : 1.0;
-    bool const pair = is_single_round_of_windows() && p_.cluster_m * p_.cluster_n == 2;
-    return (pair ? round_.pair : 1) * share_of_cluster(fit_, p_, volume_) *
+    return share_of_cluster(fit_, p_, volume_) *
            (launch_seconds(fit_, p_, volume_, recipe_.splits, gpu_) +
             std::max(slower * (multiply + store_seconds(multiply)), load + write_seconds()) +
             fit_.not_overlapped * std::min(multiply, load) + exchange_seconds() + combine_seconds() +
@@ -258,8 +257,6 @@ class Prediction {
                clocks(recipe_.a.along, p_.block_m) +
            share_left(fit_.saved_by_sharing, p_.cluster_m) * rows_of_b * clocks(recipe_.b.along, p_.block_n);
   }
-  // Whether all blocks of a convolution by windows run at the same time.
-  bool is_single_round_of_windows() const { return volume_.of_windows && rounds_ <= together(); }
   double depth_bytes() const { return p_.block_k * size_; }  // of a step
   double products_per_clock() const {
     double products = 4096.0 / size_ * fit_.share_of_peak;
