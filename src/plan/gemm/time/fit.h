@@ -62,7 +62,7 @@ struct Fit {
   double clocks_of_half_window = 2.2, clocks_of_short_window = 1.6;
   // A row of a box of an MN-major operand, however short: columns that are not a multiple of 64 are copied in
   // boxes of 32 to 8. With 1.6 instead of 1.2, 14 products whose plan changes were 2.7 % faster, and six 1x1
-  // convolutions 8 % slower (H200). (16 bits)
+  // convolutions 7 % slower (H200). (16 bits)
   double clocks_of_box_row = 1.6;
   // How much longer rows of 128 bytes of an MN-major operand take if tiles begin within lines of L2, so that
   // each row touches two (25 products with widths of 48 to 208 columns on an H200). (16 bits)
