@@ -74,7 +74,8 @@ void divide_units(Problem const& p, Index row_parts, DepthwiseTileRecipe& recipe
   recipe.units_of_block = to_int(ceiling_divide(p.y.extent(0) * recipe.row_parts, recipe.shape.cluster));
 }
 
-// Predicted, from instructions and latencies; not fitted to measurements.
+// From instructions and latencies, not fitted: 14 layers took 0.8 to 1.5 times as long on an H200
+// (docs/decisions/0026).
 double tile_seconds(Problem const& p, DepthwiseTileRecipe const& recipe, Gpu const& gpu) {
   constexpr double issue = 4 * 0.55;     // warp instructions per clock of a multiprocessor
   constexpr double issue_of_warp = 0.3;  // of a single warp
