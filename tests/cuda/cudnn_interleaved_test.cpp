@@ -324,6 +324,9 @@ TEST_F(CudnnInterleaved, SaysWhyThereIsNoPlan) {
     CudnnGraph::Plans const some = graph.plans(1 << 30, 2);
     ASSERT_EQ(some.plans.size(), 2U) << "no more than were asked for";
     EXPECT_EQ(some.plans[1].engine, "engine 11 k2=4");
+    CudnnGraph::Plans const one = graph.plans(1 << 30, 1);
+    ASSERT_EQ(one.plans.size(), 1U);
+    EXPECT_TRUE(one.left_out.empty()) << "what is not needed is not examined";
     CudnnGraph::Plans const all = graph.plans(1 << 30, 48);
     EXPECT_EQ(all.plans.size(), 4U);
     EXPECT_EQ(all.other_numerics, 2);

@@ -2,7 +2,6 @@
 #include "cli/bench/peers/cudnn_graph.h"
 
 #include <algorithm>
-#include <optional>
 #include <span>
 
 #include "cosmati/ops/error.h"
@@ -206,6 +205,17 @@ bool CudnnGraph::allows(CudnnObject const& engine) const {
          !(asked_.type == DataType::f32 && has(NumericalNote::tensor_core));
 }
 
+void CudnnGraph::Plans::leave_out(int& count, std::string const& engine, std::string const& why,
+                                  std::size_t bytes) {
+  ++count;
+  left_out.push_back({engine, why, bytes});
+}
+
+void CudnnGraph::Plans::refuse(std::string const& engine, std::string const& why) {
+  leave_out(refused, engine, why);
+  last_failure = why;
+}
+
 std::string CudnnGraph::Plans::reason() const {
   std::string text;
   auto const add = [&text](int count, std::string const& what) {
@@ -241,49 +251,48 @@ void CudnnGraph::add_plans(HeuristicMode mode, std::size_t max_bytes, std::size_
   if (device_ != nullptr) heuristics.set(Attribute::heuristics_device, *device_);
   heuristics.finalize();
   std::int64_t const offered = heuristics.get(Attribute::heuristics_results, ElementKind::object, 0, nullptr);
-  std::vector<Candidate> candidates;
-  auto const leave_out = [&](int& count, std::string const& name, std::string const& reason,
-                             std::size_t bytes = 0) {
-    ++count;
-    result.left_out.push_back({name, reason, bytes});
-  };
-  auto const refuse = [&](std::string const& name, std::string const& reason) {
-    leave_out(result.refused, name, reason);
-    result.last_failure = reason;
-  };
-  for (CudnnObject& configuration :
-       objects_of(heuristics, Attribute::heuristics_results, ObjectKind::engine_configuration,
-                  static_cast<std::size_t>(offered))) {
-    std::string name;
-    try {
-      auto const engines = objects_of(configuration, Attribute::configuration_engine, ObjectKind::engine, 1);
-      if (engines.empty()) continue;
-      name = name_of_engine(configuration, engines.front());
-      if (!seen.insert(name).second) continue;  // an earlier mode offered it
-      if (allows(engines.front()))
-        candidates.push_back(
-            {{std::move(configuration), CudnnObject(ObjectKind::execution_plan), std::move(name)}});
+  std::vector<CudnnObject> configurations =
+      objects_of(heuristics, Attribute::heuristics_results, ObjectKind::engine_configuration,
+                 static_cast<std::size_t>(offered));
+  // Examines no more than are still wanted at a time: a later mode may offer what this one does not reach.
+  for (auto next = configurations.begin(); next != configurations.end() && result.plans.size() < max_plans;) {
+    std::vector<Candidate> candidates;
+    for (; next != configurations.end() && result.plans.size() + candidates.size() < max_plans; ++next)
+      if (auto candidate = candidate_of(*next, seen, result)) candidates.push_back(std::move(*candidate));
+    // Some engines compile their kernels, which would take up to a second for all of them one after another.
+    jit::run_all(candidates.size(), 0, [&](std::size_t i) { finalize(candidates[i]); });
+    for (Candidate& one : candidates) {
+      Plan& plan = one.plan;
+      if (!one.failure.empty())
+        result.refuse(plan.engine, one.failure);
+      else if (plan.workspace_bytes > max_bytes)
+        result.leave_out(
+            result.too_large, plan.engine,
+            "it needs more than the " + std::to_string(max_bytes) + " bytes of workspace available",
+            plan.workspace_bytes);
       else
-        leave_out(result.other_numerics, name, "it rounds more than the type allows");
-    } catch (Error const& error) {  // the next configuration may succeed
-      if (error.code() != ErrorCode::system) throw;
-      refuse(name, error.what());
+        result.plans.push_back(std::move(plan));
     }
   }
-  // Some engines compile their kernels, which would take up to a second for all of them one after another.
-  jit::run_all(candidates.size(), 0, [&](std::size_t i) { finalize(candidates[i]); });
-  for (Candidate& one : candidates) {
-    if (result.plans.size() >= max_plans) return;
-    Plan& plan = one.plan;
-    if (!one.failure.empty())
-      refuse(plan.engine, one.failure);
-    else if (plan.workspace_bytes > max_bytes)
-      leave_out(result.too_large, plan.engine,
-                "it needs more than the " + std::to_string(max_bytes) + " bytes of workspace available",
-                plan.workspace_bytes);
-    else
-      result.plans.push_back(std::move(plan));
+}
+
+std::optional<CudnnGraph::Candidate> CudnnGraph::candidate_of(CudnnObject& configuration,
+                                                              std::set<std::string>& seen,
+                                                              Plans& result) const {
+  std::string name;
+  try {
+    auto const engines = objects_of(configuration, Attribute::configuration_engine, ObjectKind::engine, 1);
+    if (engines.empty()) return {};
+    name = name_of_engine(configuration, engines.front());
+    if (!seen.insert(name).second) return {};  // an earlier mode offered it
+    if (allows(engines.front()))
+      return Candidate{{std::move(configuration), CudnnObject(ObjectKind::execution_plan), name}};
+    result.leave_out(result.other_numerics, name, "it rounds more than the type allows");
+  } catch (Error const& error) {  // the next configuration may succeed
+    if (error.code() != ErrorCode::system) throw;
+    result.refuse(name, error.what());
   }
+  return {};
 }
 
 void CudnnGraph::finalize(Candidate& candidate) const {

@@ -2,6 +2,7 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <set>
 #include <string>
 #include <type_traits>
@@ -78,6 +79,9 @@ class CudnnGraph {
     };
     std::vector<LeftOut> left_out = {};  // the excluded configurations counted above
     std::string reason() const;          // why there is no plan
+    // `count`: one of the counts above.
+    void leave_out(int& count, std::string const& engine, std::string const& why, std::size_t bytes = 0);
+    void refuse(std::string const& engine, std::string const& why);
   };
 
   // `context` belongs to the GPU `ordinal`. With `device`, finalized properties of a device, it plans without
@@ -103,6 +107,9 @@ class CudnnGraph {
   void describe_convolution() const;
   void describe_operation() const;
   bool allows(CudnnObject const& engine) const;
+  // Nothing if it was seen before or is left out. Takes the configuration.
+  std::optional<Candidate> candidate_of(CudnnObject& configuration, std::set<std::string>& seen,
+                                        Plans& result) const;
   void finalize(Candidate& candidate) const;
   void add_plans(cudnn::HeuristicMode mode, std::size_t max_bytes, std::size_t max_plans,
                  std::set<std::string>& seen, Plans& result) const;
