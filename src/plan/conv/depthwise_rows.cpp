@@ -378,6 +378,8 @@ Offer<Problem> depthwise_rows(Problem const& problem, Device const& device, Plan
   if (is_alone(rows.shape, rows.groups_of_part, few)) {
     compute_alone(rows.shape);
     if (!emulated) shorten_run(problem, rows, device.gpu);
+  } else if (!emulated && shape->column_taps > 3 && shape->row_step == 1 && shape->column_step == 1) {
+    rows.shape.packed_filter = false;  // slower by 2 to 15 % (docs/decisions/0026)
   }
   if (threads_of(problem, rows) > max_int - depthwise_rows_threads) {
     offer.refusal =

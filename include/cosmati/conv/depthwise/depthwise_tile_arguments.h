@@ -50,7 +50,6 @@ struct DepthwiseTilePixels {
 struct DepthwiseTileArguments {
   DepthwiseTilePixels image, gradient;
   int pad_row = 0, pad_column = 0;
-  int channels = 1;
   Divisor row_parts;                              // units of an image
   int units = 1, units_of_block = 1;              // in all; at most
   Divisor block_rows;                             // rows of dy of a block
