@@ -22,6 +22,7 @@ constexpr Features hopper{.wmma = true,
                           .fp8_mma = true,
                           .large_f64_mma = true,
                           .clusters = true,
+                          .bulk_copy = true,
                           .wgmma = true};
 constexpr Features blackwell{.wmma = true,
                              .async_copy = true,
@@ -29,7 +30,8 @@ constexpr Features blackwell{.wmma = true,
                              .fp8_mma = true,
                              .native_fp8_mma = true,
                              .large_f64_mma = true,
-                             .clusters = true};
+                             .clusters = true,
+                             .bulk_copy = true};
 
 struct Capability {
   int number;      // 10 * major + minor

@@ -21,6 +21,7 @@ struct Features {
   bool native_fp8_mma = false;  // fp8 mma.sync is native, not assembled into f16 products
   bool large_f64_mma = false;   // mma.sync of f64 has 16 rows; WMMA has 8 on every GPU
   bool clusters = false;        // clusters of blocks
+  bool bulk_copy = false;       // cp.async.bulk
   bool wgmma = false;
 };
 Features const& features_of(Gpu const& gpu);

@@ -11,6 +11,7 @@
 #include "cosmati/ops/normalization.h"
 #include "cosmati/ops/softmax.h"
 #include "cosmati/primitive/lrn_planes.h"
+#include "cosmati/primitive/transpose_planes.h"
 #include "tests/support/compare.h"
 
 namespace cosmati {
@@ -30,7 +31,7 @@ bool has(std::string const& text, std::string const& part) { return text.find(pa
 
 TEST(EmulatedTiles, TransposesRunsToRuns) {
   for (auto const& [image, width] : {std::pair{image_layout(TensorFormat::nhwc, 2, 36, 12, 17), 4},
-                                     {image_layout(TensorFormat::nhwc, 2, 70, 12, 12), 1},
+                                     {image_layout(TensorFormat::nhwc, 2, 70, 13, 11), 1},
                                      {image_layout(TensorFormat::nhwc, 1, 132, 8, 17), 4}})
     for (DataType type : {f32, f16}) {
       Shape const shape = image.shape;
@@ -43,6 +44,22 @@ TEST(EmulatedTiles, TransposesRunsToRuns) {
         Trial(problem, 3).expect_fast_and_close(emulator(), {.exact = true});
       }
     }
+}
+
+// Planes that begin at every place within 16 bytes; pixels with all channels, and padded ones.
+TEST(EmulatedTiles, TransposesPlanes) {
+  for (DataType const type : {f32, f16})
+    for (auto const& [channels, padded, height, width] : {std::tuple{24, 24, 7, 7}, {37, 40, 5, 11}})
+      for (bool const back : {false, true}) {
+        TensorDescription pixels = describe(type, image_layout(TensorFormat::nhwc, 3, padded, height, width));
+        pixels.layout.shape = Shape(3, channels, height, width);
+        TransformProblem problem{describe(type, pixels.layout.shape), pixels};
+        problem.x.layout.stride[0] += 3;
+        if (back) problem = {problem.y, problem.x};
+        auto const text = recipe(problem);
+        EXPECT_TRUE(has(text, "16 channels of ") && has(text, " positions in shared memory")) << text;
+        Trial(problem, 3).expect_fast_and_close(emulator(), {.exact = true});
+      }
 }
 
 PoolingProblem pooling(TensorFormat format, Index height, Index width, Index taps) {
@@ -149,7 +166,7 @@ struct Function {
   using Real = float;
 };
 
-template <class Element, int size, int plane, int groups>
+template <class Element, int size, int plane, int groups, bool bulk>
 void expect_windows(Index images, Index channels) {
   static constexpr PrimitivePolicy policy = [] {
     PrimitivePolicy p;
@@ -161,6 +178,7 @@ void expect_windows(Index images, Index channels) {
     p.window.rows = p.step = plane;
     p.window.columns = size;
     p.groups = groups;
+    p.bulk = bulk;
     return p;
   }();
   using List = AccessList<Elements<Element>>;
@@ -192,7 +210,7 @@ void expect_windows(Index images, Index channels) {
   }
   emulator::launch_kernel<lrn_plane_tile_kernel<Traits>>(
       {static_cast<int>(blocks * images), 1, 1}, policy.threads,
-      static_cast<unsigned>(lrn_elements(policy)) * sizeof(Element), params);
+      static_cast<unsigned>(lrn_shared_runs(policy)) * 16, params);
   int wrong = 0;
   for (Index i = 0; i < images * image; ++i) {
     Index const c = i % image / plane;
@@ -207,13 +225,99 @@ void expect_windows(Index images, Index channels) {
   EXPECT_EQ(wrong, 0) << "size " << size << ", planes of " << plane;
 }
 
+template <bool bulk>
+void expect_planes() {
+  expect_windows<cosmati::f16, 5, 143, 1, bulk>(2, 37);
+  expect_windows<cosmati::bf16, 5, 301, 1, bulk>(2, 19);
+  expect_windows<float, 4, 143, 1, bulk>(3, 18);
+  expect_windows<float, 1, 129, 1, bulk>(2, 5);
+  expect_windows<cosmati::f16, 9, 143, 2, bulk>(1, 70);
+  expect_windows<cosmati::f16, 8, 131, 2, bulk>(2, 33);
+}
+
 TEST(EmulatedTiles, PlanesWithTypesAndPoliciesOfAGpu) {
-  expect_windows<cosmati::f16, 5, 143, 1>(2, 37);
-  expect_windows<cosmati::bf16, 5, 301, 1>(2, 19);
-  expect_windows<float, 4, 143, 1>(3, 18);
-  expect_windows<float, 1, 129, 1>(2, 5);
-  expect_windows<cosmati::f16, 9, 143, 2>(1, 70);
-  expect_windows<cosmati::f16, 8, 131, 2>(2, 33);
+  expect_planes<false>();
+  expect_planes<true>();
+}
+
+template <class Element>
+struct Move {
+  using Real = Element;
+  static constexpr int inputs = 1, outputs = 1;
+};
+
+template <class Element, int planes, int lanes, bool bulk>
+void expect_transposed(Index images, Index channels, Index pixels, bool back) {
+  static constexpr int width = 16 / static_cast<int>(sizeof(Element));
+  auto const policy_of = [](bool to_planes) {
+    PrimitivePolicy p;
+    p.threads = 128;
+    p.width = width;
+    p.kept = 2;
+    p.along = lanes;
+    p.unroll = 4;
+    p.bulk = bulk;
+    p.window.columns = planes;
+    p.window.runs_of_columns = to_planes;
+    return p;
+  };
+  using List = AccessList<Elements<Element>>;
+  Index const step = (channels + width - 1) / width * width, gap = 3, image = channels * pixels + gap;
+  std::vector<Vector<Element, width>> plane_runs(static_cast<std::size_t>(images * image / width + 1)),
+      pixel_runs(static_cast<std::size_t>(images * pixels * step / width));
+  Element *const in_planes = plane_runs[0].element, *const in_pixels = pixel_runs[0].element;
+  for (auto* runs : {&plane_runs, &pixel_runs})
+    for (auto& run : *runs) std::fill_n(run.element, width, convert<Element>(-1.0));
+  auto const each = [&](auto const& visit) {
+    for (Index n = 0; n < images; ++n)
+      for (Index c = 0; c < channels; ++c)
+        for (Index p = 0; p < pixels; ++p)
+          visit(in_planes[n * image + c * pixels + p], in_pixels[(n * pixels + p) * step + c],
+                convert<Element>(static_cast<double>((n * 977 + c * 131 + p * 7) % 1999)));
+  };
+  each([&](Element& plane, Element& pixel, Element value) { (back ? pixel : plane) = value; });
+  Index const groups = (channels + planes - 1) / planes;
+  PrimitiveParameters params;
+  params.axis[0] = Divisor(groups);
+  params.axis[1] = Divisor(images);
+  params.run_extent = pixels;
+  params.classes = static_cast<int>(channels);
+  params.window[0].tap_step = step;
+  for (bool const of_planes : {false, true}) {
+    PrimitiveTensor& tensor = params.tensor[of_planes == back ? primitive_inputs : 0];
+    tensor.data = of_planes ? in_planes : in_pixels;
+    tensor.stride[0] = of_planes ? planes * pixels : planes;
+    tensor.stride[1] = of_planes ? image : pixels * step;
+  }
+  auto const bytes = static_cast<unsigned>((planes * pixels / width + 3) * 16);
+  auto const launch = [&]<bool to_planes>(std::bool_constant<to_planes>) {
+    using Traits = PrimitiveTraits<policy_of(to_planes), Move<Element>, List, List>;
+    emulator::launch_kernel<transpose_plane_tile_kernel<Traits>>({static_cast<int>(groups * images), 1, 1},
+                                                                 128, bytes, params);
+  };
+  back ? launch(std::true_type()) : launch(std::false_type());
+  int wrong = 0;
+  each([&](Element plane, Element pixel, Element value) {
+    for (Element const moved : {plane, pixel}) wrong += widened<double>(moved) != widened<double>(value);
+  });
+  EXPECT_EQ(wrong, 0) << channels << " channels of " << pixels;
+  // Elements between images and between pixels.
+  Index outside = 0, all = 0;
+  for (auto const* runs : {&plane_runs, &pixel_runs})
+    for (auto const& run : *runs)
+      for (Element const element : run.element) ++all, outside += widened<double>(element) == -1;
+  EXPECT_EQ(outside, all - 2 * images * channels * pixels);
+}
+
+TEST(EmulatedTiles, TransposesPlanesWithPoliciesOfAGpu) {
+  for (bool const back : {false, true}) {
+    expect_transposed<cosmati::f16, 64, 8, true>(2, 70, 49, back);
+    expect_transposed<cosmati::f16, 64, 8, false>(2, 70, 49, back);
+    expect_transposed<cosmati::f16, 128, 8, true>(1, 130, 25, back);
+    expect_transposed<cosmati::bf16, 32, 2, true>(2, 37, 196, back);
+    expect_transposed<float, 32, 8, true>(2, 37, 121, back);
+    expect_transposed<float, 16, 4, false>(2, 19, 50, back);
+  }
 }
 
 TEST(EmulatedTiles, BlocksOfAClusterShareARow) {

@@ -60,8 +60,8 @@ TEST(Architecture, ThorHasTwoNames) {
   }
 }
 
-// From the PTX manual: cp.async, and mma.sync of these shapes, since 8.0; e4m3 since 8.9; clusters since 9.0;
-// wgmma on 9.0 alone. WMMA of f16 since 7.0, for which nothing is compiled.
+// From the PTX manual: cp.async, and mma.sync of these shapes, since 8.0; e4m3 since 8.9; clusters and
+// cp.async.bulk since 9.0; wgmma on 9.0 alone. WMMA of f16 since 7.0, for which nothing is compiled.
 TEST(Architecture, FeaturesFollowFromTheCapability) {
   for (int const number : nvrtc_13) {
     SCOPED_TRACE(number);
@@ -74,6 +74,7 @@ TEST(Architecture, FeaturesFollowFromTheCapability) {
     EXPECT_EQ(has.native_fp8_mma, number == 89 || number >= 100);
     EXPECT_EQ(has.large_f64_mma, number >= 90);
     EXPECT_EQ(has.clusters, number >= 90);
+    EXPECT_EQ(has.bulk_copy, number >= 90);
     EXPECT_EQ(has.wgmma, number == 90);
     EXPECT_EQ(wmma_device_violation(DataType::s8, gpu), "");
     EXPECT_EQ(wmma_device_violation(DataType::bf16, gpu).empty(), number >= 80);

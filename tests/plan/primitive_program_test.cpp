@@ -129,11 +129,13 @@ TEST(PrimitiveProgram, ResponseNormalizationKeepsPlanesInSharedMemory) {
     return lower(problem, h200()).passes.at(0);
   };
   PrimitivePass const small = pass_of(f16, Shape(64, 256, 27, 27));
-  EXPECT_EQ(small.blocks, 64u * 256 / 16);
-  EXPECT_EQ(small.shared_bytes, 29200);  // 20 channels, and 32 bytes around them
+  EXPECT_EQ(small.blocks, 64u * 256 / 8);
+  EXPECT_EQ(small.shared_bytes, 17536);  // 12 channels, up to 32 bytes around them, and a barrier
+  EXPECT_TRUE(small.parameters.policy.bulk);
   EXPECT_EQ(small.bytes, 64.0 * 256 * 729 * 4);
   EXPECT_EQ(small.parameters.policy.threads, 128);
-  EXPECT_EQ(pass_of(f32, Shape(64, 256, 27, 27)).parameters.policy.threads, 256);
+  EXPECT_EQ(pass_of(f32, Shape(64, 256, 27, 27)).parameters.policy.threads, 128);
+  EXPECT_EQ(pass_of(f16, Shape(64, 256, 55, 55)).parameters.policy.threads, 256);
 
   auto const keeps = [](PrimitivePass const& pass) { return pass.parameters.policy.window.rows > 0; };
   problem.size = 9;
@@ -144,55 +146,46 @@ TEST(PrimitiveProgram, ResponseNormalizationKeepsPlanesInSharedMemory) {
   EXPECT_FALSE(keeps(pass_of(f64, Shape(64, 256, 27, 27))));
   EXPECT_FALSE(keeps(pass_of(f16, Shape(64, 256, 7, 7))));
   EXPECT_FALSE(keeps(pass_of(f16, Shape(64, 256, 28, 28))));
-  EXPECT_FALSE(keeps(pass_of(f16, Shape(64, 96, 55, 55))));  // 121 KB for each block
-  EXPECT_FALSE(keeps(pass_of(f16, Shape(1, 256, 27, 27))));  // 16 blocks
+  EXPECT_FALSE(keeps(pass_of(f16, Shape(64, 96, 57, 57))));  // 78 KB for each block
+  EXPECT_FALSE(keeps(pass_of(f16, Shape(1, 256, 27, 27))));  // 32 blocks
+  PrimitiveTarget const a100{describe_gpu("a100"), false};
+  EXPECT_FALSE(lower(problem, a100).passes.at(0).parameters.policy.bulk);
 }
 
-TEST(PrimitiveProgram, RunsAreAsWideAsEveryTensorAllows) {
-  AddProblem add{describe(f16, Shape(64, 64)), describe(f32, Shape(64, 64)), describe(f16, Shape(64, 64))};
-  auto const width = [&] { return lower(add, h200()).passes[0].parameters.policy.width; };
-  EXPECT_EQ(width(), 8);
-  add.a.alignment = 4;
-  EXPECT_EQ(width(), 2);
-  add.a.alignment = 16;
-  add.b.layout.stride[0] = 65;  // f32 rows are aligned only to one element
-  EXPECT_EQ(width(), 1);
-  add.b.layout.stride[0] = 66;
-  EXPECT_EQ(width(), 2);
-  add.b.layout.stride[0] = 68;  // f32 and f16 by 16 bytes
-  EXPECT_EQ(width(), 8);
-}
-
-TEST(PrimitiveProgram, DropoutsMaskDecidesWhichAxesJoin) {
-  auto const chwn = describe(f32, image_layout(TensorFormat::chwn, 8, 3, 4, 5));
-  PrimitiveProgram const program = lower(DropoutProblem{chwn, chwn, 0.5, 1}, h200());
-  EXPECT_EQ(program.passes[0].parameters.policy.kept, 2);  // the batch is separate from the other axes
-  auto const dense = describe(f32, Shape(8, 3, 4, 5));
-  EXPECT_EQ(lower(DropoutProblem{dense, dense, 0.5, 1}, h200()).passes[0].parameters.policy.kept, 1);
-}
-
-TEST(PrimitiveProgram, InputsThatAreTheSameInAllRunsOfAThreadAreLoadedOnce) {
-  BatchNormProblem problem;
-  problem.x = problem.y = describe(f16, image_layout(TensorFormat::nhwc, 64, 256, 56, 56));
-  problem.statistics = describe(f32, Shape(256));
-  validate(problem);
-  PrimitivePass const pass = lower(problem, h200()).passes.back();
-  ASSERT_EQ(pass.inputs.size(), 4u);
-  EXPECT_EQ(pass.parameters.policy.fixed, 0b1110u);
-  EXPECT_EQ(pass.parameters.policy.unroll, 4);
-  // 96 channels are 12 runs, which do not divide 256 threads.
-  problem.x = problem.y = describe(f16, image_layout(TensorFormat::nhwc, 64, 96, 56, 56));
-  problem.statistics = describe(f32, Shape(96));
-  EXPECT_EQ(lower(problem, h200()).passes.back().parameters.policy.fixed, 0u);
-}
-
-TEST(PrimitiveProgram, WindowsThatReachTooFarAreRefusedInASentence) {
-  PoolingProblem pool;
-  pool.mode = PoolingMode::average_with_padding;
-  pool.x = describe(f32, Shape(1, 1, 4, 4));
-  pool.y = describe(f32, Shape(1, 1, 2, 2));
-  pool.stride[0] = Index{1} << 30;
-  EXPECT_NE(lower(pool, h200()).refusal.find("along dimension 2 span"), std::string::npos);
+// Planes that are no multiples of 16 bytes are transposed through shared memory.
+TEST(PrimitiveProgram, TransposesKeepPlanes) {
+  auto const pass_of = [](DataType type, Shape const& shape, TensorFormat to, char const* gpu = "h200") {
+    TransformProblem problem{
+        describe(type, shape),
+        describe(type, image_layout(TensorFormat::nhwc, shape[0], shape[1], shape[2], shape[3]))};
+    if (to == TensorFormat::nchw) problem = {problem.y, problem.x};
+    validate(problem);
+    return lower(problem, {describe_gpu(gpu), false}).passes.at(0);
+  };
+  for (TensorFormat const to : {TensorFormat::nchw, TensorFormat::nhwc}) {
+    PrimitivePass const sevens = pass_of(f16, Shape(64, 2048, 7, 7), to);
+    PrimitivePolicy const& policy = sevens.parameters.policy;
+    EXPECT_EQ(policy.window.columns, 128);  // channels of a block
+    EXPECT_EQ(policy.window.runs_of_columns, to == TensorFormat::nchw);
+    EXPECT_EQ(policy.width, 8);
+    EXPECT_EQ(policy.along, 8);
+    EXPECT_EQ(policy.threads, 128);
+    EXPECT_TRUE(policy.bulk);
+    EXPECT_EQ(sevens.blocks, 64u * 2048 / 128);
+    EXPECT_EQ(sevens.shared_bytes, 128 * 49 * 2 + 48);
+    EXPECT_EQ(sevens.bytes, 64.0 * 2048 * 49 * 4);
+    PrimitivePass const few = pass_of(f16, Shape(64, 64, 27, 27), to);  // 128 blocks of 32 channels
+    EXPECT_EQ(few.parameters.policy.window.columns, 32);
+    EXPECT_EQ(few.parameters.policy.threads, 512);
+    PrimitivePass const even = pass_of(f16, Shape(64, 256, 14, 14), to);
+    EXPECT_EQ(even.parameters.policy.along, 2);
+    EXPECT_EQ(pass_of(f32, Shape(64, 2048, 7, 7), to).parameters.policy.window.columns, 64);
+    EXPECT_FALSE(pass_of(f16, Shape(64, 2048, 7, 7), to, "a100").parameters.policy.bulk);
+    EXPECT_EQ(pass_of(f16, Shape(64, 2048, 7, 7), to, "t4").parameters.policy.window.columns, 0);
+    EXPECT_EQ(pass_of(f16, Shape(64, 256, 28, 28), to).parameters.policy.window.columns, 0);
+    EXPECT_EQ(pass_of(f16, Shape(64, 260, 7, 7), to).parameters.policy.window.columns, 0);   // pixels
+    EXPECT_EQ(pass_of(f16, Shape(64, 96, 55, 55), to).parameters.policy.window.columns, 0);  // 98 KB
+  }
 }
 
 }  // namespace

@@ -57,6 +57,8 @@ void load_windows(void* shared, arch::TensorMap const& map, void* barrier, int c
                   int const* offset);
 void store_tile(arch::TensorMap const& map, void const* shared, int rank, int const* coordinate);
 void store_windows(arch::TensorMap const& map, void const* shared, int const* coordinate);
+void load_bytes(void* shared, void const* global, int bytes, void* barrier);
+void store_bytes(void* global, void const* shared, int bytes);
 void commit_stores();
 void wait_stores(int in_flight, bool only_read);
 void publish_to_async();

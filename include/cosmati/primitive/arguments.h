@@ -38,6 +38,7 @@ struct PrimitivePolicy {
   int cluster = 1;             // blocks that share a row
   bool whole = false;          // all runs are full
   bool backwards = false;      // start with the last positions, which the previous pass read last
+  bool bulk = false;           // planes of channels are copied by the copy engine (sm_90 and later)
   WindowPolicy window = {};
   unsigned fixed = 0;  // bit i: input i is the same in all runs of a thread
   int step = 0;        // elements between channels of all tensors of local response normalization; 0: see

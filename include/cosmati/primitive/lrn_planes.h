@@ -2,9 +2,9 @@
 // channels are one stretch of memory, of which a block copies what it needs to shared memory, and the results
 // back, by 16 bytes.
 #pragma once
+#include "cosmati/primitive/contiguous_copy.h"
 #include "cosmati/primitive/lrn_size.h"
 #include "cosmati/primitive/math.h"
-#include "cosmati/primitive/traits.h"
 
 namespace cosmati {
 
@@ -22,6 +22,9 @@ struct LrnPlanes {
   static constexpr int before = (size - 1) / 2, after = size / 2, kept = before + after;
   using Run = typename X::template Run<width>;
   using Element = typename X::Element;
+  using FromX = ContiguousCopy<X, width, threads, Traits::bulk>;
+  // Slower in f32 (docs/decisions/0022).
+  using ToY = ContiguousCopy<Y, width, threads, Traits::bulk && sizeof(Element) == 2>;
 
   PrimitiveParameters const& params;
   PrimitivePolicy const policy;
@@ -36,35 +39,13 @@ struct LrnPlanes {
   }
   COSMATI_DEVICE Element* row(int r) const { return reinterpret_cast<Element*>(shared) + place_of(r); }
 
-  // Calls each(i) for this thread's share of [0, count): four at a time, whose addresses differ by constants,
-  // without conditions, since the compiler would compute the addresses again behind each of them.
-  template <class Each>
-  COSMATI_DEVICE static void for_each(int count, Each const& each) {
-    int i = arch::thread();
-    COSMATI_NO_UNROLL
-    for (; i + 3 * threads < count; i += 4 * threads) {
-      COSMATI_UNROLL
-      for (int u = 0; u < 4; ++u) each(i + u * threads);
-    }
-    COSMATI_NO_UNROLL
-    for (; i < count; i += threads) each(i);
-  }
-  // Copies `count` elements.
-  COSMATI_DEVICE void copy(Index offset, int place, int count) const {
-    X::copy(shared[static_cast<unsigned>(place) / width], params.tensor[0], ContiguousRange{offset, count});
-  }
   COSMATI_DEVICE void load() const {
     int const rows = lrn_channels(policy), absent = before - first, there = params.classes + absent,
               begin = absent > 0 ? absent : 0, end = there < rows ? there : rows;
     Index const offset = (from + (begin - before) * Index{policy.step}) & -width;
-    int const place = place_of(begin) & -width, all = (end - begin) * policy.step + place_of(begin) - place,
-              full = all / width;
-    for_each(full, [&](int i) { copy(offset + i * Index{width}, place + i * width, width); });
-    if (all % width > 0 && arch::thread() == full % threads)
-      copy(offset + full * width, place + full * width, all % width);
-    arch::commit_copies();
-    arch::wait_copies<0>();
-    arch::block_barrier();
+    int const place = place_of(begin) & -width, count = (end - begin) * policy.step + place_of(begin) - place;
+    FromX::load(params.tensor[0], offset, count, shared + static_cast<unsigned>(place) / width,
+                reinterpret_cast<arch::Barrier*>(shared + lrn_runs(policy)));
     if (begin == 0 && end == rows) return;
     // Channels that do not exist; copies around them may have written here.
     COSMATI_NO_UNROLL
@@ -120,30 +101,14 @@ struct LrnPlanes {
         for (int i = 0; i < kept; ++i) x[i] = x[i + channels];
       }
     }
+    ToY::publish();
     arch::block_barrier();
-  }
-
-  // Stores elements of shared memory, which are of type Real only if y is, or in the emulator.
-  template <int many>
-  COSMATI_DEVICE void put(Index offset, Element const* element) const {
-    PrimitiveTensor const& y = params.tensor[primitive_inputs];
-    auto const some = arch::load<Vector<Element, many>>(element);
-    if constexpr (is_same<Element, Real>)
-      Y::store(y, ContiguousRange{offset, many}, some.element);
-    else
-      arch::store_global(arch::as_global(static_cast<Element*>(y.data)) + offset, some);
   }
 
   COSMATI_DEVICE void store() const {
     int const left = params.classes - first, own = channels * policy.groups;
-    int const count = (left < own ? left : own) * policy.step, before_runs = -place_of(before) & (width - 1),
-              head = before_runs < count ? before_runs : count, tail = (count - head) % width;
-    Element const* const at = row(before);
-    for_each((count - head) / width,
-             [&](int i) { put<width>(to + head + i * Index{width}, at + head + i * width); });
-    // The elements outside complete 16 bytes, fewer than `width` at each end.
-    int const e = arch::thread(), i = e < width ? e : count - tail + e - width;
-    if (e < width ? e < head : e < width + tail) put<1>(to + i, at + i);
+    ToY::template store<Real>(params.tensor[primitive_inputs], to, row(before),
+                              (left < own ? left : own) * policy.step);
   }
 };
 

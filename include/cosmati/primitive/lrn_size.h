@@ -9,9 +9,14 @@ namespace cosmati {
 COSMATI_CONSTEXPR int lrn_channels(PrimitivePolicy const& policy) {
   return policy.unroll * policy.groups + policy.window.columns - 1;
 }
-// Elements of shared memory: the first and the last channel begin and end anywhere in their 16 bytes.
-COSMATI_CONSTEXPR int lrn_elements(PrimitivePolicy const& policy) {
-  return lrn_channels(policy) * policy.step + 2 * policy.width;
+// Runs of shared memory that their elements take: the first and the last channel begin and end anywhere in
+// their 16 bytes.
+COSMATI_CONSTEXPR int lrn_runs(PrimitivePolicy const& policy) {
+  return lrn_channels(policy) * policy.step / policy.width + 2;
+}
+// All runs of shared memory: the barrier of the bulk copy follows the elements.
+COSMATI_CONSTEXPR int lrn_shared_runs(PrimitivePolicy const& policy) {
+  return lrn_runs(policy) + (policy.bulk ? 1 : 0);
 }
 
 }  // namespace cosmati

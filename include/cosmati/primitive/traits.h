@@ -19,7 +19,7 @@ struct PrimitiveTraits {
   static constexpr int width = policy_.width, unroll = policy_.unroll, cached = policy_.cached,
                        cluster = policy_.cluster, along = policy_.along, operation = policy_.operation,
                        groups = policy_.groups;
-  static constexpr bool runs_of_terms = policy_.runs_of_terms, packed = policy_.packed;
+  static constexpr bool runs_of_terms = policy_.runs_of_terms, packed = policy_.packed, bulk = policy_.bulk;
   static constexpr WindowPolicy window = policy_.window;
   static constexpr int inputs = Function::inputs, outputs = Final::outputs;
   // In the emulator, where one kernel serves many policies, the policy is a parameter.

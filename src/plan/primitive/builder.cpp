@@ -170,6 +170,11 @@ int run_width(std::vector<StridedTensor const*> const& tensors, CollapsedSpace c
   return width;
 }
 
+void divide(SpaceAxis& axis, Index many) {
+  axis.extent = (axis.extent + many - 1) / many;
+  for (Index& stride : axis.stride) stride *= many;
+}
+
 void fill_space(PrimitivePass& pass, CollapsedSpace const& space, std::vector<StridedTensor> const& inputs,
                 std::vector<StridedTensor> const& outputs, int width, bool of_terms) {
   PrimitiveParameters& p = pass.parameters;
@@ -314,6 +319,9 @@ void finish(PrimitivePass& pass, CollapsedSpace const& space) {
   if (pass.family == PrimitiveFamily::lrn && policy.window.rows > 0)
     pass.text += fmt::format(", {} channels of {} positions in shared memory", lrn_channels(policy),
                              policy.window.rows);
+  else if (pass.family == PrimitiveFamily::transpose && policy.window.columns > 0)
+    pass.text += fmt::format(", {} channels of {} positions in shared memory", policy.window.columns,
+                             pass.parameters.run_extent);
   else if (policy.window.rows > 0)
     pass.text +=
         fmt::format(" of {}, {} x {} taps at once", policy.window.runs_of_columns ? "columns" : "planes",

@@ -86,6 +86,9 @@ int run_width(std::vector<StridedTensor const*> const& tensors, CollapsedSpace c
 void fill_space(PrimitivePass& pass, CollapsedSpace const& space, std::vector<StridedTensor> const& inputs,
                 std::vector<StridedTensor> const& outputs, int width, bool of_terms);
 
+// Makes `many` positions of the axis one, the last of which may have fewer.
+void divide(SpaceAxis& axis, Index many);
+
 PrimitiveFunction function_of(Formula const& formula, std::vector<std::string> const& inputs,
                               std::vector<std::string> const& outputs, PrimitiveParameters& parameters);
 // Returns the names that the formula reads.

@@ -1,10 +1,11 @@
-// Element-wise maps, and transposes for tensors whose contiguous dimensions differ.
+// Element-wise maps.
 #include <fmt/format.h>
 #include <utility>
 
 #include <algorithm>
 
 #include "src/plan/primitive/builder.h"
+#include "src/plan/primitive/transpose.h"
 
 namespace cosmati::plan {
 namespace {
@@ -52,74 +53,6 @@ int unroll_for(PrimitivePass const& pass, PrimitiveTarget const& target) {
   return bytes >= 64 || bytes == 16 || width >= 8 ? 1 : bytes >= 32 ? 2 : 4;
 }
 
-bool is_transposition(CollapsedSpace const& space) {
-  if (space.positions.size() < 2) return false;
-  SpaceAxis const& inner = space.positions.front();  // contiguous in y
-  if (inner.stride[1] != 1 || inner.stride[0] == 1 || inner.extent < 8) return false;
-  for (SpaceAxis const& axis : space.positions)
-    if (axis.stride[0] == 1 && axis.extent >= 8) return true;
-  return false;
-}
-
-void add_transpose(PrimitiveProgram& program, CollapsedSpace space, std::vector<StridedTensor> const& inputs,
-                   std::vector<StridedTensor> const& outputs, PrimitiveTarget const& target) {
-  auto const neighbors =
-      std::find_if(space.positions.begin(), space.positions.end(),
-                   [](SpaceAxis const& axis) { return axis.stride[0] == 1 && axis.extent >= 8; });
-  std::rotate(space.positions.begin() + 1, neighbors, neighbors + 1);
-  PrimitivePass pass;
-  pass.family = PrimitiveFamily::transpose;
-  std::vector<StridedTensor> both = inputs;
-  both.push_back(outputs[0]);
-  // Elements whose type does not change are moved bit by bit.
-  bool const moves = !target.emulated && inputs[0].description.type == outputs[0].description.type;
-  pass.real = moves ? inputs[0].description.type : real_of(both);
-  // Runs of up to 16 bytes if both sides are aligned to them: eight elements if one side fills tiles of 256,
-  // otherwise four.
-  StridedTensor const* const sides[] = {&inputs[0], &outputs[0]};
-  auto const fills = [&space](std::size_t d) {
-    Index const extent = space.positions[d].extent;
-    return (extent + 255) / 256 * 256 <= extent * 9 / 8;
-  };
-  int width = moves && size_of(pass.real) <= 2 && (fills(0) || fills(1)) ? 8 : 4;
-  for (std::size_t i = 0; i < 2; ++i) {
-    int const size = size_of(sides[i]->description.type);
-    auto const fits = [&](int elements) {
-      if (elements * size > 16 || std::max(sides[i]->description.alignment, size) % (elements * size) != 0)
-        return false;
-      for (std::size_t d = 0; d < space.positions.size(); ++d)  // axis 0 is contiguous in y, axis 1 in x
-        if (d != 1 - i && space.positions[d].stride[i] % elements != 0) return false;
-      return true;
-    };
-    while (width > 1 && !fits(width)) width /= 2;
-  }
-  if (target.emulated) width = width == 4 ? 4 : 1;
-  fill_space(pass, space, inputs, outputs, 1, false);
-  PrimitiveParameters& p = pass.parameters;
-  p.policy.width = width;
-  p.policy.whole = space.positions[0].extent % width == 0 && space.positions[1].extent % width == 0;
-  // About 64 bytes in flight per thread, and at least as many cells as threads.
-  bool const narrow = size_of(inputs[0].description.type) <= 2 && size_of(pass.real) <= 4;
-  p.policy.unroll = width == 8 ? (fills(0) ? 4 : 1) : target.emulated || narrow ? 2 : 1;
-  p.policy.along = width == 8 && !fills(0) ? 4 : 1;
-  Index const along_x = 64 * p.policy.along, along_y = 64 * p.policy.unroll;
-  double blocks = 1;
-  for (std::size_t d = 0; d < space.positions.size(); ++d) {
-    Index extent = space.positions[d].extent;
-    if (d < 2) {
-      p.window[d].image = static_cast<int>(extent);
-      Index const side = d == 0 ? along_y : along_x;
-      extent = (extent + side - 1) / side;
-      p.axis[d] = Divisor(extent);
-    }
-    blocks *= static_cast<double>(extent);
-  }
-  pass.blocks = static_cast<unsigned>(blocks);
-  pass.shared_bytes = static_cast<int>(along_x * along_y) * (target.emulated ? 8 : size_of(pass.real));
-  finish(pass, space);
-  program.passes.push_back(std::move(pass));
-}
-
 void add_piece(PrimitiveProgram& program, Shape const& shape, Formula const& formula,
                std::vector<StridedTensor> const& inputs, std::vector<StridedTensor> const& outputs,
                PrimitiveTarget const& target, bool may_transpose) {
@@ -127,7 +60,7 @@ void add_piece(PrimitiveProgram& program, Shape const& shape, Formula const& for
   CollapsedSpace const space =
       collapse(shape, std::vector<bool>(static_cast<std::size_t>(shape.rank)), tensors, inputs.size());
   if (may_transpose && inputs.size() == 1 && is_transposition(space))
-    return add_transpose(program, space, inputs, outputs, target);
+    return add_transpose(program, space, inputs[0], outputs[0], target);
   std::vector<std::string> input_names, output_names;
   for (StridedTensor const& tensor : inputs) input_names.push_back(tensor.name);
   for (StridedTensor const& tensor : outputs) output_names.push_back(tensor.name);

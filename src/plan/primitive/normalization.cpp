@@ -271,12 +271,6 @@ void add_gradients(PrimitiveProgram& program, BatchNormProblem const& problem,
   go_backwards(program, reductions);
 }
 
-// Makes `many` positions of the axis one, the last of which may have fewer.
-void divide(SpaceAxis& axis, Index many) {
-  axis.extent = (axis.extent + many - 1) / many;
-  for (Index& stride : axis.stride) stride *= many;
-}
-
 // Whether blocks can copy adjacent channels by 16 bytes to shared memory and back, and their planes have no
 // runs of several elements, which a thread can load without it. The axis of the channels is the last one.
 bool can_keep_planes(CollapsedSpace const& space, Index size, StridedTensor const& x, StridedTensor const& y,
@@ -307,7 +301,7 @@ bool add_lrn_of_planes(PrimitiveProgram& program, PrimitivePass pass, CollapsedS
   Index const plane = space.positions.front().extent;
   PrimitivePolicy policy;
   policy.width = 16 / size_of(x.description.type);
-  policy.unroll = target.emulated ? 2 : 16;
+  policy.unroll = target.emulated ? 2 : 8;
   // Twice as many channels, if there is room, where more of their neighbors are read again.
   policy.groups = target.emulated || size > 5 ? 2 : 1;
   policy.window.columns = static_cast<int>(size);
@@ -315,7 +309,8 @@ bool add_lrn_of_planes(PrimitiveProgram& program, PrimitivePass pass, CollapsedS
   policy.columns_axis = 1;
   int const bytes = target.emulated ? 8 : size_of(x.description.type);
   Index const all = target.emulated ? 40 << 10 : target.gpu.shared_bytes_per_multiprocessor;
-  auto const bytes_of_block = [&] { return (Index{lrn_elements(policy)} * bytes + 15) / 16 * 16; };
+  policy.bulk = !target.emulated && features_of(target.gpu).bulk_copy;
+  auto const bytes_of_block = [&] { return Index{lrn_shared_runs(policy)} * policy.width * bytes; };
   auto const is_resident = [&](int blocks) { return bytes_of_block() <= all / blocks - 1024; };
   constexpr int least_blocks = 3;  // their phases differ
   if (!is_resident(least_blocks) && !target.emulated) policy.groups = 1;

@@ -56,7 +56,8 @@ std::string to_string(PrimitiveProgram const& program) {
 }
 
 std::string initializer(PrimitivePolicy const& p) {
-  std::string const fixed = p.fixed == 0 ? "" : fmt::format(", .fixed = {}", p.fixed),
+  std::string const bulk = p.bulk ? ", .bulk = true" : "",
+                    fixed = p.fixed == 0 ? "" : fmt::format(", .fixed = {}", p.fixed),
                     groups = p.step == 0 && p.groups == 1
                                  ? ""
                                  : fmt::format(", .step = {}, .groups = {}", p.step, p.groups);
@@ -65,9 +66,9 @@ std::string initializer(PrimitivePolicy const& p) {
       ".cached = {}, "
       ".packed = {}, "
       ".operation = {}, .indices = {}, .columns_axis = {}, .cluster = {}, .whole = {}, "
-      ".backwards = {}, .window = {{{}, {}, {}, {}, {}, {}, {}}}{}{}",
+      ".backwards = {}{}, .window = {{{}, {}, {}, {}, {}, {}, {}}}{}{}",
       p.threads, p.width, p.unroll, p.kept, p.terms, p.along, p.runs_of_terms, p.cached, p.packed,
-      p.operation, p.indices, p.columns_axis, p.cluster, p.whole, p.backwards, p.window.rows,
+      p.operation, p.indices, p.columns_axis, p.cluster, p.whole, p.backwards, bulk, p.window.rows,
       p.window.columns, p.window.down, p.window.along, p.window.pad, p.window.padded,
       p.window.runs_of_columns, fixed, groups);
 }

@@ -153,7 +153,7 @@ struct HostTraits {
   using Outputs = HostTensors;
   static constexpr int threads = 256, width = width_, unroll = 2, cached = cached_, cluster = cluster_,
                        along = 1;
-  static constexpr bool runs_of_terms = runs_of_terms_, packed = packed_;
+  static constexpr bool runs_of_terms = runs_of_terms_, packed = packed_, bulk = false;
   static constexpr WindowPolicy window = window_;
   static constexpr int inputs = Function::inputs, outputs = Final::outputs;
   static PrimitivePolicy const& policy(PrimitiveParameters const& params) { return params.policy; }

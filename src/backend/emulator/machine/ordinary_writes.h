@@ -26,8 +26,8 @@ class OrdinaryWrites {
   void attribute(int writer);
   // The fence of `writer`: publishes its own stores, those of unknown writers, and those of cp.async.
   void publish(int writer);
-  // Marks [offset, offset + bytes) as a box that TMA has written or will write; full lines except at the end
-  // of memory.
+  // Marks [offset, offset + bytes) as a box that TMA has written or will write. Lines of which it is only a
+  // part, other than the last one of memory, count as ordinary, without a writer.
   void take(std::ptrdiff_t offset, int bytes, Swizzle swizzle, bool on_its_way);
 
   // Permits reads of the lines in [offset, offset + bytes) that have not been written.

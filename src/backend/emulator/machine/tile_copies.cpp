@@ -1,5 +1,5 @@
-// PTX ISA, "cp.async.bulk.tensor": the emulator completes a load when a thread waits for its barrier, and
-// reads the shared memory of a store when the issuing thread waits for it.
+// PTX ISA, "cp.async.bulk.tensor" and "cp.async.bulk": the emulator completes a load when a thread waits for
+// its barrier, and reads the shared memory of a store when the issuing thread waits for it.
 #include <fmt/format.h>
 #include <algorithm>
 #include <utility>
@@ -84,6 +84,38 @@ bool accesses_no_memory(Tiling const& tiling, int rank, int const* coordinate) {
   return outside && reinterpret_cast<std::uintptr_t>(tiling.address) < first_memory;
 }
 
+// Starts the load of a box, once its source and destination have been checked; `barrier` is in `block`.
+void start(Thread& thread, Block& block, TransactionBarrier& barrier, TileLoad const& load) {
+  Async& async = *block.async();
+  block.cluster().attribute_writes(thread);
+  int const bytes = load.tiling.bytes();
+  if (auto const write = async.writes.unpublished(load.to, bytes))
+    return thread.block.fail(thread, "copies a box over " + describe_unpublished(thread.block, *write));
+  if (int const reader = async.reader_of(load.to, bytes); reader >= 0)
+    return thread.block.fail(
+        thread, fmt::format("copies a box over byte {} of shared memory, which products of warpgroup "
+                            "{} of {} read; no thread waited for them (warpgroup_wait())",
+                            load.to, reader, describe(block)));
+  unsigned char* const destination = block.shared_memory().data() + load.to;
+  sanitizers::writes(destination, bytes, load.caller);
+  for (int i = 0; i < bytes; ++i) put(destination + i, 0xff);
+  async.writes.take(load.to, bytes, load.tiling.swizzle, true);
+  async.loads.push_back(load);
+  barrier.in_flight += bytes;
+  sanitizers::release(&barrier.sync[barrier.phase % 2]);
+}
+
+// Returns the published barrier of `block` at `address`; otherwise the thread fails.
+TransactionBarrier* barrier_of_copy(Thread& thread, void const* address, Block& block) {
+  TransactionBarrier* const barrier = find_barrier(thread, address, block, "copies a box for a barrier");
+  if (barrier == nullptr || barrier->published) return barrier;
+  thread.block.fail(thread,
+                    fmt::format("copies a box for the barrier at byte {} of shared memory, which was not "
+                                "published (publish_barriers()) after init()",
+                                barrier->offset));
+  return nullptr;
+}
+
 // `offset` is null for tiled mode. `caller` is the return address in device code.
 void ask_for_box(void* shared, arch::TensorMap const& map, void* address, int rank, int const* coordinate,
                  int const* offset, unsigned blocks, void const* caller) {
@@ -102,38 +134,48 @@ void ask_for_box(void* shared, arch::TensorMap const& map, void* address, int ra
   for (int to = 0; to < cluster.size(); ++to) {
     Block& block = cluster.block(to);
     if (blocks != 0 ? (blocks >> to & 1) == 0 : &block != &own) continue;
-    TransactionBarrier* const barrier = find_barrier(thread, address, block, "copies a box for a barrier");
+    TransactionBarrier* const barrier = barrier_of_copy(thread, address, block);
     if (barrier == nullptr) return;
-    if (!barrier->published)
-      return own.fail(thread,
-                      fmt::format("copies a box for the barrier at byte {} of shared memory, which was not "
-                                  "published (publish_barriers()) after init()",
-                                  barrier->offset));
-    Async& async = *block.async();
-    cluster.attribute_writes(thread);
     TileLoad load{tiling_of(map),
                   {},
                   own.shared_memory().offset(shared),
-                  static_cast<int>(barrier - async.barriers.data()),
+                  static_cast<int>(barrier - block.async()->barriers.data()),
                   caller};
     for (int i = 0; i < rank; ++i) load.coordinate[i] = coordinate[i];
     for (int i = 0; i < 2 && offset != nullptr; ++i) load.offset[i] = offset[i];
-    int const bytes = load.tiling.bytes();
-    if (auto const write = async.writes.unpublished(load.to, bytes))
-      return own.fail(thread, "copies a box over " + describe_unpublished(own, *write));
-    if (int const reader = async.reader_of(load.to, bytes); reader >= 0)
-      return own.fail(thread,
-                      fmt::format("copies a box over byte {} of shared memory, which products of warpgroup "
-                                  "{} of {} read; no thread waited for them (warpgroup_wait())",
-                                  load.to, reader, describe(block)));
-    unsigned char* const destination = block.shared_memory().data() + load.to;
-    sanitizers::writes(destination, bytes, load.caller);
-    for (int i = 0; i < bytes; ++i) put(destination + i, 0xff);
-    async.writes.take(load.to, bytes, load.tiling.swizzle, true);
-    async.loads.push_back(load);
-    barrier->in_flight += bytes;
-    sanitizers::release(&barrier->sync[barrier->phase % 2]);
+    start(thread, block, *barrier, load);
   }
+}
+
+// Contiguous bytes, as a box.
+Tiling tiling_of_bytes(void const* address, int bytes) {
+  return {.address = static_cast<unsigned char*>(const_cast<void*>(address)),
+          .rank = 1,
+          .element_bytes = 1,
+          .extent = {bytes, 1, 1, 1, 1},
+          .stride = {1},
+          .box = {bytes, 1, 1, 1, 1},
+          .swizzle = Swizzle::none,
+          .windowed = false,
+          .lower = {},
+          .upper = {},
+          .step = {}};
+}
+
+// Returns what is wrong with a bulk copy; empty if nothing is.
+std::string mistake_of_bytes(Thread const& thread, void const* shared, void const* global, int bytes) {
+  SharedMemory const& memory = thread.block.shared_memory();
+  if (bytes <= 0 || bytes % chunk != 0)
+    return fmt::format("{} bytes; expected a positive multiple of 16", bytes);
+  if (reinterpret_cast<std::uintptr_t>(global) % chunk != 0)
+    return "bytes whose global address is not a multiple of 16";
+  if (!memory.reserves(shared) || memory.offset(shared) % chunk != 0)
+    return fmt::format("bytes at byte {} of shared memory, which is not a multiple of 16",
+                       memory.offset(shared));
+  if (!memory.holds(shared, bytes))
+    return fmt::format("{} bytes at byte {} of the {} bytes of shared memory", bytes, memory.offset(shared),
+                       memory.size());
+  return {};
 }
 
 }  // namespace
@@ -148,9 +190,35 @@ void load_windows(void* shared, arch::TensorMap const& map, void* barrier, int c
   ask_for_box(shared, map, barrier, 4, coordinate, offset, 0, __builtin_return_address(0));
 }
 
+void load_bytes(void* shared, void const* global, int bytes, void* address) {
+  Thread& thread = running_thread();
+  Block& block = thread.block;
+  if (!block.can_wait()) return;
+  if (std::string const wrong = mistake_of_bytes(thread, shared, global, bytes); !wrong.empty())
+    return block.fail(thread, "copies " + wrong);
+  TransactionBarrier* const barrier = barrier_of_copy(thread, address, block);
+  if (barrier == nullptr) return;
+  start(thread, block, *barrier,
+        {tiling_of_bytes(global, bytes),
+         {},
+         block.shared_memory().offset(shared),
+         static_cast<int>(barrier - block.async()->barriers.data()),
+         __builtin_return_address(0)});
+}
+
 namespace {
 
 constexpr int no_offset[2] = {0, 0};  // from the corner of a window of one element
+
+// Adds a store whose source and destination have been checked to the thread's open group.
+void start(Thread& thread, TileStore store) {
+  Block& block = thread.block;
+  OrdinaryWrites& writes = block.start_async().writes;
+  block.cluster().attribute_writes(thread);
+  if (auto const write = writes.unpublished(store.from, store.tiling.bytes()))
+    return block.fail(thread, "stores a box that holds " + describe_unpublished(block, *write));
+  thread.async.stores.push_back(std::move(store));
+}
 
 void store_box(arch::TensorMap const& map, void const* shared, int rank, int const* coordinate, bool windowed,
                void const* caller) {
@@ -160,14 +228,10 @@ void store_box(arch::TensorMap const& map, void const* shared, int rank, int con
   std::string wrong = mistake(thread, map, shared, rank, coordinate, windowed);
   if (wrong.empty() && windowed) wrong = mistake_of_windows(tiling_of(map), coordinate, no_offset);
   if (!wrong.empty()) return block.fail(thread, "stores a box " + wrong);
-  OrdinaryWrites& writes = block.start_async().writes;
-  block.cluster().attribute_writes(thread);
   TileStore store{tiling_of(map), {}, block.shared_memory().offset(shared), thread.async.store_groups,
                   caller,         {}};
   for (int i = 0; i < rank; ++i) store.coordinate[i] = coordinate[i];
-  if (auto const write = writes.unpublished(store.from, store.tiling.bytes()))
-    return block.fail(thread, "stores a box that holds " + describe_unpublished(block, *write));
-  thread.async.stores.push_back(std::move(store));
+  start(thread, std::move(store));
 }
 
 }  // namespace
@@ -178,6 +242,20 @@ void store_tile(arch::TensorMap const& map, void const* shared, int rank, int co
 
 void store_windows(arch::TensorMap const& map, void const* shared, int const* coordinate) {
   store_box(map, shared, 4, coordinate, true, __builtin_return_address(0));
+}
+
+void store_bytes(void* global, void const* shared, int bytes) {
+  Thread& thread = running_thread();
+  Block& block = thread.block;
+  if (!block.can_wait()) return;
+  if (std::string const wrong = mistake_of_bytes(thread, shared, global, bytes); !wrong.empty())
+    return block.fail(thread, "stores " + wrong);
+  start(thread, {tiling_of_bytes(global, bytes),
+                 {},
+                 block.shared_memory().offset(shared),
+                 thread.async.store_groups,
+                 __builtin_return_address(0),
+                 {}});
 }
 
 void commit_stores() { ++running_thread().async.store_groups; }

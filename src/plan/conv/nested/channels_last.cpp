@@ -13,6 +13,7 @@
 #include "src/plan/conv/nested/inner_plans.h"
 #include "src/plan/gemm/policies.h"
 #include "src/plan/integers.h"
+#include "src/plan/primitive/transpose.h"
 
 namespace cosmati::plan {
 namespace {
@@ -125,15 +126,16 @@ PlanOptions of_copies(PlanOptions options) {
   return options;
 }
 
-// Measured on an H200 at 0.95 of the bandwidth of a copy of this size (docs/decisions/0022); with an odd
-// number of pixels, whose elements are moved one by one, at a third of that. Channels that do not fill units
-// of 16 bytes are assumed to be as slow.
+// Measured on an H200 (docs/decisions/0022), where a result stays in L2 if there is room: at the bandwidth of
+// a copy, or a third of that if elements are moved one by one. Channels that do not fill units of 16 bytes
+// are assumed to be as slow.
 double seconds_of(Copy const& copy, Gpu const& gpu) {
-  constexpr double launch_seconds = 2.5e-6;
+  constexpr double launch_seconds = 1.8e-6;
   TensorDescription const& tensor = copy.own();
-  bool const in_runs =
-      tensor.extent(2) * tensor.extent(3) * size_of(tensor.type) % 4 == 0 && fills_runs(tensor);
-  double const share_of_memory = in_runs ? 0.75 : 0.25;
+  Index const plane = tensor.extent(2) * tensor.extent(3);
+  int const size = size_of(tensor.type);
+  bool const in_runs = fills_runs(tensor) && (plane * size % 4 == 0 || keeps_planes(plane, size, gpu));
+  double const share_of_memory = in_runs ? 0.8 : 0.25;
   return launch_seconds +
          2.0 * static_cast<double>(copy.bytes) / (share_of_memory * gpu.memory_bytes_per_second);
 }
