@@ -188,5 +188,65 @@ TEST(PrimitiveProgram, TransposesKeepPlanes) {
   }
 }
 
+// Rows of at least 2 KB have a block of one warp each.
+TEST(PrimitiveProgram, SoftmaxOfLongRowsHasBlocksOfAWarp) {
+  SoftmaxProblem problem;
+  auto const policy_of = [&](DataType type, Index columns) {
+    problem.x = problem.y = describe(type, Shape(65536, columns));
+    return lower(problem, h200()).passes.at(0).parameters.policy;
+  };
+  EXPECT_EQ(policy_of(f16, 1024).threads, 32);
+  EXPECT_EQ(policy_of(f16, 512).threads, 256);
+  EXPECT_EQ(policy_of(f32, 1024).threads, 32);
+  EXPECT_EQ(policy_of(f32, 8192).threads, 256);  // a row for each block of 256 threads
+}
+
+TEST(PrimitiveProgram, RunsAreAsWideAsEveryTensorAllows) {
+  AddProblem add{describe(f16, Shape(64, 64)), describe(f32, Shape(64, 64)), describe(f16, Shape(64, 64))};
+  auto const width = [&] { return lower(add, h200()).passes[0].parameters.policy.width; };
+  EXPECT_EQ(width(), 8);
+  add.a.alignment = 4;
+  EXPECT_EQ(width(), 2);
+  add.a.alignment = 16;
+  add.b.layout.stride[0] = 65;  // f32 rows are aligned only to one element
+  EXPECT_EQ(width(), 1);
+  add.b.layout.stride[0] = 66;
+  EXPECT_EQ(width(), 2);
+  add.b.layout.stride[0] = 68;  // f32 and f16 by 16 bytes
+  EXPECT_EQ(width(), 8);
+}
+
+TEST(PrimitiveProgram, DropoutsMaskDecidesWhichAxesJoin) {
+  auto const chwn = describe(f32, image_layout(TensorFormat::chwn, 8, 3, 4, 5));
+  PrimitiveProgram const program = lower(DropoutProblem{chwn, chwn, 0.5, 1}, h200());
+  EXPECT_EQ(program.passes[0].parameters.policy.kept, 2);  // the batch is separate from the other axes
+  auto const dense = describe(f32, Shape(8, 3, 4, 5));
+  EXPECT_EQ(lower(DropoutProblem{dense, dense, 0.5, 1}, h200()).passes[0].parameters.policy.kept, 1);
+}
+
+TEST(PrimitiveProgram, InputsThatAreTheSameInAllRunsOfAThreadAreLoadedOnce) {
+  BatchNormProblem problem;
+  problem.x = problem.y = describe(f16, image_layout(TensorFormat::nhwc, 64, 256, 56, 56));
+  problem.statistics = describe(f32, Shape(256));
+  validate(problem);
+  PrimitivePass const pass = lower(problem, h200()).passes.back();
+  ASSERT_EQ(pass.inputs.size(), 4u);
+  EXPECT_EQ(pass.parameters.policy.fixed, 0b1110u);
+  EXPECT_EQ(pass.parameters.policy.unroll, 4);
+  // 96 channels are 12 runs, which do not divide 256 threads.
+  problem.x = problem.y = describe(f16, image_layout(TensorFormat::nhwc, 64, 96, 56, 56));
+  problem.statistics = describe(f32, Shape(96));
+  EXPECT_EQ(lower(problem, h200()).passes.back().parameters.policy.fixed, 0u);
+}
+
+TEST(PrimitiveProgram, WindowsThatReachTooFarAreRefusedInASentence) {
+  PoolingProblem pool;
+  pool.mode = PoolingMode::average_with_padding;
+  pool.x = describe(f32, Shape(1, 1, 4, 4));
+  pool.y = describe(f32, Shape(1, 1, 2, 2));
+  pool.stride[0] = Index{1} << 30;
+  EXPECT_NE(lower(pool, h200()).refusal.find("along dimension 2 span"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace cosmati::plan

@@ -187,7 +187,7 @@ struct RowKernelOf<Traits, true> {
 
 // The row is the only axis of terms. Grid: ceil(positions / across) blocks.
 template <class Traits>
-COSMATI_KERNEL(Traits::threads, Traits::packed ? 5 : 1)
+COSMATI_KERNEL(Traits::threads, Traits::packed ? 1280 / Traits::threads : 1)
 row_kernel(COSMATI_PARAMETER PrimitiveParameters params) {
   Team const team(Traits::policy(params), Traits::threads);
   unsigned const position = static_cast<unsigned>(arch::block_x()) * static_cast<unsigned>(team.across) +
