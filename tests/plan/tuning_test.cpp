@@ -357,6 +357,11 @@ TEST(Tuning, PlansGoByEveryBuiltInLineForAProduct) {
     if (type == DataType::bf16) {
       EXPECT_TRUE(follows(make_plan(problem_in(DataType::f16), gpu_device("h200")))) << words;
     }
+    if (problem.batch() > 1 && line->kernel == "warp_specialized") {
+      auto pointers = problem;
+      pointers.by_pointers = true;
+      EXPECT_TRUE(follows(make_plan(pointers, gpu_device("h200")))) << "by pointers: " << words;
+    }
     PlanOptions predicted;
     predicted.built_in_tuning = false;
     EXPECT_FALSE(follows(make_plan(problem, gpu_device("h200"), predicted)))

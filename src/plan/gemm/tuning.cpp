@@ -120,7 +120,7 @@ Index extent_of_class(Index extent) {
 std::string gemm_class(GemmProblem const& problem, std::string const& only) {
   CanonicalGemm const form = canonical(problem);
   if (problem.compute != ComputeMode::exact) return {};
-  if (form.by_pointers || form.m == 0 || form.n == 0 || form.k == 0 || form.batch == 0) return {};
+  if (form.m == 0 || form.n == 0 || form.k == 0 || form.batch == 0) return {};
   auto const operand = [](MatrixForm const& matrix, char outer) {
     OperandAccess const access = access_of(matrix);
     return fmt::format("{}/{}{}", name_of(matrix.type), access.along == Along::k ? 'k' : outer, access.width);
