@@ -248,7 +248,7 @@ class Search {
   // filter gradients of the suites took 1.2 to 1.7 times their prediction. Runs of 4 bytes (18 channels of
   // 56x56) took 106 us (31), single elements (3 channels of 512x512) 750 us (276). In tf32, by mma.sync or
   // multiply-adds: 24 channels of 112x112 took 346 and 386 us (209, 233), 26 of 56x56 136 us (59). Unrolled
-  // 16-bit images of 3 channels took 254 and 107 us (176, 61).
+  // 16-bit images of 3 channels took 254 and 107 us (176, 61), of 256 channels of 56x56 in NCHW 131 us (88).
   double windows_factor(GemmRecipe const& product, ConvolutionForm const& form, bool unrolled) const {
     if (!wgmma_device_violation(device_.gpu).empty()) return 1;
     WindowForm const& image = form.image();
@@ -259,7 +259,7 @@ class Search {
       return !image.windowed || of_filter || run < 8 ? 1 : run < 16 ? 2.3 : 1.65;
     if (size != 2) return 1;
     constexpr Index few_channels = 8;
-    if (unrolled && !of_filter && problem_.w.extent(1) < few_channels) return 1.45;
+    if (unrolled && !of_filter && (problem_.w.extent(1) < few_channels || has_one_tap(problem_))) return 1.45;
     if (product.policy.multiply != Multiply::mma) return 1;
     if (of_filter) return 1.35;
     if (!image.windowed) return 1;
