@@ -179,6 +179,9 @@ TEST(PrimitiveProgram, TransposesKeepPlanes) {
     EXPECT_EQ(few.parameters.policy.threads, 512);
     PrimitivePass const even = pass_of(f16, Shape(64, 256, 14, 14), to);
     EXPECT_EQ(even.parameters.policy.along, 2);
+    PrimitivePass const narrow = pass_of(f16, Shape(4096, 16, 5, 5), to);
+    EXPECT_EQ(narrow.parameters.policy.window.columns, 16);
+    EXPECT_EQ(narrow.parameters.policy.threads, 128);
     EXPECT_EQ(pass_of(f32, Shape(64, 2048, 7, 7), to).parameters.policy.window.columns, 64);
     EXPECT_FALSE(pass_of(f16, Shape(64, 2048, 7, 7), to, "a100").parameters.policy.bulk);
     EXPECT_EQ(pass_of(f16, Shape(64, 2048, 7, 7), to, "t4").parameters.policy.window.columns, 0);
@@ -198,7 +201,13 @@ TEST(PrimitiveProgram, SoftmaxOfLongRowsHasBlocksOfAWarp) {
   EXPECT_EQ(policy_of(f16, 1024).threads, 32);
   EXPECT_EQ(policy_of(f16, 512).threads, 256);
   EXPECT_EQ(policy_of(f32, 1024).threads, 32);
-  EXPECT_EQ(policy_of(f32, 8192).threads, 256);  // a row for each block of 256 threads
+  EXPECT_EQ(policy_of(f32, 8192).threads, 256);           // a row for each block of 256 threads
+  PrimitiveTarget const a10{describe_gpu("a10"), false};  // 16 blocks per multiprocessor
+  problem.x = problem.y = describe(f16, Shape(65536, 1024));
+  EXPECT_EQ(lower(problem, a10).passes.at(0).parameters.policy.threads, 256);
+  problem.x = problem.y = describe(f32, Shape(4, 64, 32, 32));  // rows whose elements are not adjacent
+  problem.axis = 1;
+  EXPECT_EQ(lower(problem, h200()).passes.at(0).blocks, 128u);
 }
 
 TEST(PrimitiveProgram, RunsAreAsWideAsEveryTensorAllows) {

@@ -249,6 +249,28 @@ TEST(Tuning, ALineForOneKernelIsForThoseWhoAskForIt) {
   EXPECT_EQ(make_plan(large(), gpu_device("h200"), options).recipe.splits, 1);
 }
 
+// The line has a policy that was measured with a transposed operand, which arrays of pointers do not support.
+TEST(Tuning, PointersFollowNoLineThatCopiesAnOperand) {
+  GemmProblem problem = product(DataType::tf32, DataType::f32, 512, 512, 512, "tt");
+  for (TensorDescription* const operand : {&problem.a, &problem.b, &problem.d}) {
+    operand->layout.stride[0] = 512 * 512;
+    operand->layout.shape[0] = 64;
+  }
+  PlanOptions by_policy;
+  by_policy.policy = "block_m=128,block_n=128,block_k=32,cluster_m=1,cluster_n=8,operands=repacked";
+  auto const measured = make_plan(problem, gpu_device("h200"), by_policy);
+  ASSERT_GT(measured.recipe.repack_a.bytes + measured.recipe.repack_b.bytes, 0u);
+  TuningLine line = line_for(problem, "warp_specialized");
+  line.policy = plan::text_of(measured.recipe.policy);
+  auto const plan_of = [&] { return make_plan(problem, gpu_device("h200"), with(to_string(line))); };
+  EXPECT_EQ(plan_of().recipe.policy, measured.recipe.policy);
+  problem.by_pointers = true;
+  Plan<GemmProblem> const plan = plan_of();
+  EXPECT_EQ(plan.recipe.repack_a.bytes + plan.recipe.repack_b.bytes, 0u);
+  EXPECT_NE(plan.recipe.policy, measured.recipe.policy);
+  EXPECT_NE(entry_of(plan.considered, "warp_specialized").note.find("is ignored"), std::string::npos);
+}
+
 TEST(Tuning, WhatMakesNoKernelAnyLongerIsIgnoredAndTold) {
   std::string const text = to_string(line_for(large()));
   auto const without = make_plan(large(), gpu_device("h200"));

@@ -12,7 +12,8 @@ namespace cosmati {
 inline constexpr int primitive_inputs = 9, primitive_outputs = 4, primitive_scalars = 12;
 
 // Windows with compile-time extents; for local response normalization, `columns` is the size, and `rows` the
-// positions of a plane that a block keeps in shared memory, if any.
+// positions of a plane that a block keeps in shared memory, if any; for transposes of planes, `columns` is
+// the channels of a block, and runs_of_columns tells whether y has the planes.
 struct WindowPolicy {
   int rows = 0, columns = 0;     // taps
   int down = 1, along = 1;       // strides of the windows
@@ -27,7 +28,8 @@ struct PrimitivePolicy {
   int width = 1;               // elements per run; a thread accesses it in vectors of up to 16 bytes
   int unroll = 1;              // runs that a thread has in flight
   int kept = 1, terms = 0;     // number of axes of the positions, and of the terms of each position
-  int along = 1;               // threads that share the terms of one position; a power of two
+  int along = 1;               // threads that share the terms of one position; a power of two. Transposes of
+                               // planes: lanes with adjacent runs of a pixel
   bool runs_of_terms = false;  // runs are along the first axis of the terms, otherwise of the positions
   int cached = 0;              // runs of a row that a thread keeps in registers; 0: it reads them twice
   bool packed = false;         // a row is kept in the type of the input

@@ -28,8 +28,9 @@ struct ContiguousCopy {
     for (; i < count; i += threads) each(i);
   }
 
-  // Loads `count` elements that begin at a full run to `to`, and waits for them, as all threads of the block
-  // do. `arrived`: a barrier for this copy alone, if `bulk`.
+  // Loads `count` elements that begin at a multiple of 16 bytes to `to`, where the last run has room even if
+  // it is incomplete, and waits for them, as all threads of the block do. `arrived`: a barrier for this copy
+  // alone, if `bulk`.
   COSMATI_DEVICE static void load(PrimitiveTensor const& tensor, Index offset, int count, Run* to,
                                   arch::Barrier* arrived) {
     int const full = count / width;

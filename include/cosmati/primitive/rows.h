@@ -185,7 +185,8 @@ struct RowKernelOf<Traits, true> {
   using Kernel = PackedRowKernel<Traits>;
 };
 
-// The row is the only axis of terms. Grid: ceil(positions / across) blocks.
+// The row is the only axis of terms. Packed rows have registers for 40 warps per multiprocessor, more than
+// fit as blocks of one warp, which were measured with this bound. Grid: ceil(positions / across) blocks.
 template <class Traits>
 COSMATI_KERNEL(Traits::threads, Traits::packed ? 1280 / Traits::threads : 1)
 row_kernel(COSMATI_PARAMETER PrimitiveParameters params) {

@@ -36,11 +36,13 @@ struct PlaneTransposition {
     bool const whole = Traits::policy(params).whole;
     auto const pixels = static_cast<int>(params.run_extent);
     COSMATI_UNROLL
-    for (int a = 0; a < ahead; ++a) COSMATI_UNROLL
-    for (int t = 0; t < turns; ++t) {
-      int const pixel = first + a * across, channel = (t * lanes + arch::thread() % lanes) * width;
-      if (pixel < pixels && channel < own)
-        each(a * turns + t, channel, pixel, whole || own - channel >= width ? width : own - channel);
+    for (int a = 0; a < ahead; ++a) {
+      COSMATI_UNROLL
+      for (int t = 0; t < turns; ++t) {
+        int const pixel = first + a * across, channel = (t * lanes + arch::thread() % lanes) * width;
+        if (pixel < pixels && channel < own)
+          each(a * turns + t, channel, pixel, whole || own - channel >= width ? width : own - channel);
+      }
     }
   }
   COSMATI_DEVICE Index offset_of(int channel, int pixel) const {

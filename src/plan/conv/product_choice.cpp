@@ -259,7 +259,8 @@ class Search {
       return !image.windowed || of_filter || run < 8 ? 1 : run < 16 ? 2.3 : 1.65;
     if (size != 2) return 1;
     constexpr Index few_channels = 8;
-    if (unrolled && !of_filter && (problem_.w.extent(1) < few_channels || has_one_tap(problem_))) return 1.45;
+    bool const planar = problem_.x.layout.stride[3] == 1 && has_one_tap(problem_);
+    if (unrolled && !of_filter && (problem_.w.extent(1) < few_channels || planar)) return 1.45;
     if (product.policy.multiply != Multiply::mma) return 1;
     if (of_filter) return 1.35;
     if (!image.windowed) return 1;

@@ -257,11 +257,9 @@ Offer<GemmProblem> best_path(GemmProblem const& problem, Device const& device, P
   for (OperandPath const& path : operand_paths(problem, invariant_side(problem, options))) {
     if (!is_of_kind(path, asked.policy.operands) || (options.batch_invariant && takes_registers(path)))
       continue;
-    if (problem.by_pointers) {  // unsupported by repacking and by copying threads
-      bool const copies = path.passes.repack_a.bytes + path.passes.repack_b.bytes > 0;
-      if (copies || path.form.a.by_threads || path.form.b.by_threads) continue;
-      if (device.backend == Backend::emulator && !emulator::pointers_violation(path.form).empty()) continue;
-    }
+    if (problem.by_pointers && device.backend == Backend::emulator &&
+        !emulator::pointers_violation(path.form).empty())
+      continue;
     if (device.backend == Backend::emulator && (path.form.a.by_threads || path.form.b.by_threads)) {
       CanonicalGemm const left = repacked(path.form, path.passes);
       if (!emulator::has_wgmma_by_threads(left.a.type, access_of(left.a), access_of(left.b))) continue;
@@ -433,6 +431,7 @@ Offer<GemmProblem> with_tuning(Offer<GemmProblem> offer, MainLoop main_loop, Gem
     paths.front().form = form_for(main_loop, problem);
   GemmRecipe recipe;  // the one predicted to be fastest
   std::string why;    // the reason given by the first path, if all are rejected
+  if (paths.empty()) why = "it would copy operands, and these are arrays of pointers";
   for (OperandPath const& path : paths) {
     CanonicalGemm const form = repacked(path.form, path.passes);
     GemmRecipe next = recipe_for(main_loop, form);

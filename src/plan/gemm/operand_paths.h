@@ -19,6 +19,7 @@ struct OperandPath {
 // In the first path, rows of the result are contiguous if possible, and all operands that TMA or wgmma does
 // not support are repacked. The others pass A through registers, let threads load unaligned operands of the
 // right major, or exchange the operands if d has few rows; the first and the last accept either major of d.
+// Arrays of pointers are neither repacked nor copied by threads, so there may be no path.
 // `side` prescribes CanonicalGemm::swapped for the first path; operands are then not exchanged for few rows.
 std::vector<OperandPath> operand_paths(GemmProblem const& problem, std::optional<bool> side = {});
 

@@ -56,10 +56,11 @@ void share_rows(PrimitivePass& pass, int inputs, PrimitiveTarget const& target) 
   policy.cached = share <= max_cached ? static_cast<int>(std::max(1u, share)) : 0;
   if (target.emulated) policy.cached = policy.runs_of_terms && policy.width == 4 && share <= 2 ? 2 : 0;
   policy.packed = packs && policy.cached > 0;
-  // Blocks of one row, which need not wait for the slowest of eight, if 32 of them keep enough loads in
-  // flight.
+  // Blocks of one row, so that no row waits for the slowest of eight, where a multiprocessor holds 32 of them
+  // and these have enough loads in flight.
   Index const row_bytes = Index{p.run_extent} * size_of(pass.inputs[0].type) * inputs;
-  if (!target.emulated && along == 32 && policy.cached > 0 && policy.operation < loss && row_bytes >= 2048)
+  if (!target.emulated && policy.runs_of_terms && along == 32 && policy.cached > 0 &&
+      policy.operation < loss && row_bytes >= 2048 && target.gpu.blocks_per_multiprocessor >= 32)
     policy.threads = 32;
   unsigned const across = static_cast<unsigned>(policy.threads) / along;
   pass.blocks = (p.positions + across - 1) / across * static_cast<unsigned>(policy.cluster);

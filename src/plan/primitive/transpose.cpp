@@ -9,13 +9,18 @@
 #include "src/plan/integers.h"
 
 namespace cosmati::plan {
+namespace {
+
+constexpr Index least_extent = 8;  // of the contiguous axes; shorter ones are copied element by element
+
+}  // namespace
 
 bool is_transposition(CollapsedSpace const& space) {
   if (space.positions.size() < 2) return false;
   SpaceAxis const& inner = space.positions.front();  // contiguous in y
-  if (inner.stride[1] != 1 || inner.stride[0] == 1 || inner.extent < 8) return false;
+  if (inner.stride[1] != 1 || inner.stride[0] == 1 || inner.extent < least_extent) return false;
   for (SpaceAxis const& axis : space.positions)
-    if (axis.stride[0] == 1 && axis.extent >= 8) return true;
+    if (axis.stride[0] == 1 && axis.extent >= least_extent) return true;
   return false;
 }
 
@@ -52,7 +57,9 @@ Index resident_blocks(Index planes, Index plane, int size, Gpu const& gpu) {
 // The channels of a block, a power of two: as many as give a multiprocessor several blocks, but rows of 64
 // bytes if possible; 0 if not even 16 do.
 Index planes_of_block(Index plane, Index channels, Index images, int size, Gpu const& gpu) {
-  for (Index planes = 128; planes >= 16; planes /= 2) {
+  Index most = 16;
+  while (most < 128 && most < channels) most *= 2;
+  for (Index planes = most; planes >= 16; planes /= 2) {
     Index const resident = resident_blocks(planes, plane, size, gpu);
     bool const many = ceiling_divide(channels, planes) * images >= 3 * gpu.multiprocessors;
     if (planes * size <= 64 ? resident >= 3 : resident >= 12 && many) return planes;
@@ -105,10 +112,10 @@ bool add_plane_transpose(PrimitiveProgram& program, CollapsedSpace const& space,
     Index const conflict_free = pixels.extent % 2 != 0 ? 8 : pixels.extent % 4 != 0 ? 4 : 2;
     p.policy.along = static_cast<int>(std::min(conflict_free, planes / width));
     // Enough loads in flight also where a multiprocessor has one block.
-    Index const blocks_in_all = channels.extent / planes * images;
-    p.policy.threads = blocks_in_all < 2 * target.gpu.multiprocessors   ? 512
-                       : blocks_in_all < 4 * target.gpu.multiprocessors ? 256
-                                                                        : 128;
+    auto const multiprocessors = static_cast<unsigned>(target.gpu.multiprocessors);
+    p.policy.threads = p.positions < 2 * multiprocessors   ? 512
+                       : p.positions < 4 * multiprocessors ? 256
+                                                           : 128;
   }
   pass.blocks = p.positions;
   pass.shared_bytes =
@@ -121,7 +128,7 @@ bool add_plane_transpose(PrimitiveProgram& program, CollapsedSpace const& space,
 }  // namespace
 
 bool keeps_planes(Index plane, int size, Gpu const& gpu) {
-  return features_of(gpu).async_copy && (size == 2 || size == 4) &&
+  return features_of(gpu).async_copy && plane >= least_extent && (size == 2 || size == 4) &&
          resident_blocks(16, plane, size, gpu) >= 3;
 }
 
@@ -129,7 +136,7 @@ void add_transpose(PrimitiveProgram& program, CollapsedSpace space, StridedTenso
                    StridedTensor const& y, PrimitiveTarget const& target) {
   auto const neighbors =
       std::find_if(space.positions.begin(), space.positions.end(),
-                   [](SpaceAxis const& axis) { return axis.stride[0] == 1 && axis.extent >= 8; });
+                   [](SpaceAxis const& axis) { return axis.stride[0] == 1 && axis.extent >= least_extent; });
   std::rotate(space.positions.begin() + 1, neighbors, neighbors + 1);
   PrimitivePass pass;
   pass.family = PrimitiveFamily::transpose;

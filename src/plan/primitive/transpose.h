@@ -9,7 +9,7 @@ namespace cosmati::plan {
 bool is_transposition(CollapsedSpace const& space);
 
 // Whether blocks can keep planes of so many elements of `size` bytes in shared memory, if they are no
-// multiples of 16 bytes.
+// multiples of 16 bytes and follow each other.
 bool keeps_planes(Index plane, int size, Gpu const& gpu);
 
 void add_transpose(PrimitiveProgram& program, CollapsedSpace space, StridedTensor const& x,

@@ -169,7 +169,8 @@ std::string mistake_of_bytes(Thread const& thread, void const* shared, void cons
     return fmt::format("{} bytes; expected a positive multiple of 16", bytes);
   if (reinterpret_cast<std::uintptr_t>(global) % chunk != 0)
     return "bytes whose global address is not a multiple of 16";
-  if (!memory.reserves(shared) || memory.offset(shared) % chunk != 0)
+  if (!memory.reserves(shared)) return "bytes from or to an address that is not in shared memory";
+  if (memory.offset(shared) % chunk != 0)
     return fmt::format("bytes at byte {} of shared memory, which is not a multiple of 16",
                        memory.offset(shared));
   if (!memory.holds(shared, bytes))

@@ -131,10 +131,12 @@ PlanOptions of_copies(PlanOptions options) {
 // are assumed to be as slow.
 double seconds_of(Copy const& copy, Gpu const& gpu) {
   constexpr double launch_seconds = 1.8e-6;
-  TensorDescription const& tensor = copy.own();
+  TensorDescription const &tensor = copy.own(),
+                          &outside = copy.is_result ? copy.transform.y : copy.transform.x;
   Index const plane = tensor.extent(2) * tensor.extent(3);
   int const size = size_of(tensor.type);
-  bool const in_runs = fills_runs(tensor) && (plane * size % 4 == 0 || keeps_planes(plane, size, gpu));
+  bool const by_planes = outside.layout.stride[1] == plane && keeps_planes(plane, size, gpu);
+  bool const in_runs = fills_runs(tensor) && (plane * size % 4 == 0 || by_planes);
   double const share_of_memory = in_runs ? 0.8 : 0.25;
   return launch_seconds +
          2.0 * static_cast<double>(copy.bytes) / (share_of_memory * gpu.memory_bytes_per_second);
