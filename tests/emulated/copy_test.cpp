@@ -144,7 +144,7 @@ template <class Params>
 COSMATI_KERNEL(32, 1)
 add_one(COSMATI_PARAMETER Params params) {
   auto& storage = arch::shared_storage<BulkStorage>();
-  unsigned char* const at = storage.byte + params.place;
+  unsigned char* const at = reinterpret_cast<unsigned char*>(&storage) + params.place;
   if (arch::thread() == 0) {
     arch::init(storage.full, 1);
     arch::publish_barriers();
