@@ -59,8 +59,7 @@ std::vector<OperandPath> operand_paths(GemmProblem const& problem, std::optional
         bool const in_place = a.pass.bytes + b.pass.bytes == 0 && !a.by_threads && !b.by_threads;
         bool const gains = !side && (has_few_rows || (has_few_tiles && in_place));
         if (swapped != own && !by_registers && !gains) continue;  // no new path
-        if (problem.by_pointers && a.pass.bytes + b.pass.bytes > 0) continue;
-        if (problem.by_pointers && (a.by_threads || b.by_threads)) continue;
+        if (problem.by_pointers && !in_place) continue;
         OperandPath path{form, {}, swapped != own};
         path.form.a.by_threads = a.by_threads;
         path.form.b.by_threads = b.by_threads;

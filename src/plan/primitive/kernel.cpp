@@ -69,6 +69,10 @@ bool is_lrn_of_planes(PrimitivePass const& pass) {
   return pass.family == PrimitiveFamily::lrn && pass.parameters.policy.window.rows > 0;
 }
 
+bool is_transpose_of_planes(PrimitivePass const& pass) {
+  return pass.family == PrimitiveFamily::transpose && is_tiled(pass);
+}
+
 bool is_norm(PrimitivePass const& pass) {
   return pass.family == PrimitiveFamily::rows &&
          (pass.parameters.policy.operation & NormOperation::norm) != 0;
@@ -84,7 +88,7 @@ char const* header_of(PrimitivePass const& pass) {
                                    "windows", "lrn",       "gather", "channels"};
   if (pass.family == PrimitiveFamily::windows && is_tiled(pass)) return "window_tiles";
   if (is_lrn_of_planes(pass)) return "lrn_planes";
-  if (pass.family == PrimitiveFamily::transpose && is_tiled(pass)) return "transpose_planes";
+  if (is_transpose_of_planes(pass)) return "transpose_planes";
   if (is_norm_with_sums(pass)) return "norm_gradient";
   if (is_norm(pass)) return "norm_rows";
   if (pass.family == PrimitiveFamily::rows && pass.parameters.policy.cluster > 1) return "row_clusters";
@@ -94,12 +98,11 @@ char const* header_of(PrimitivePass const& pass) {
 std::string entry_of(PrimitivePass const& pass) {
   constexpr char const* names[] = {"map",    "transpose", "reduce", "row",
                                    "window", "lrn",       "gather", "channels"};
-  std::string name = is_norm_with_sums(pass)  ? "norm_gradient"
-                     : is_norm(pass)          ? "norm_row"
-                     : is_lrn_of_planes(pass) ? "lrn_plane"
-                     : pass.family == PrimitiveFamily::transpose && is_tiled(pass)
-                         ? "transpose_plane"
-                         : names[static_cast<int>(pass.family)];
+  std::string name = is_norm_with_sums(pass)        ? "norm_gradient"
+                     : is_norm(pass)                ? "norm_row"
+                     : is_lrn_of_planes(pass)       ? "lrn_plane"
+                     : is_transpose_of_planes(pass) ? "transpose_plane"
+                                                    : names[static_cast<int>(pass.family)];
   if (is_tiled(pass)) name += "_tile";
   if (!pass.members.empty()) name += "_group";
   if (pass.parameters.policy.cluster > 1) name += "_cluster";

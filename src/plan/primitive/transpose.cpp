@@ -49,22 +49,23 @@ std::optional<PlaneAxes> plane_axes(CollapsedSpace const& space, bool to_planes,
 // Shared memory for so many elements that begin anywhere in a run, and a barrier.
 Index bytes_of_planes(Index elements, int size, int width) { return (elements / width + 3) * width * size; }
 
+constexpr Index least_resident = 3;  // blocks, whose phases differ
 Index resident_blocks(Index planes, Index plane, int size, Gpu const& gpu) {
   Index const bytes = bytes_of_planes(planes * plane, size, 16 / size);
   return bytes > gpu.shared_bytes_per_block ? 0 : gpu.shared_bytes_per_multiprocessor / (bytes + 1024);
 }
 
 // The channels of a block, a power of two: as many as give a multiprocessor several blocks, but rows of 64
-// bytes if possible; 0 if not even 16 do.
+// bytes if possible. At least 16, which keeps_planes() has checked.
 Index planes_of_block(Index plane, Index channels, Index images, int size, Gpu const& gpu) {
   Index most = 16;
   while (most < 128 && most < channels) most *= 2;
-  for (Index planes = most; planes >= 16; planes /= 2) {
+  for (Index planes = most; planes > 16; planes /= 2) {
     Index const resident = resident_blocks(planes, plane, size, gpu);
     bool const many = ceiling_divide(channels, planes) * images >= 3 * gpu.multiprocessors;
-    if (planes * size <= 64 ? resident >= 3 : resident >= 12 && many) return planes;
+    if (planes * size <= 64 ? resident >= least_resident : resident >= 12 && many) return planes;
   }
-  return 0;
+  return 16;
 }
 
 // Adds a pass whose blocks keep the planes of some channels in shared memory (primitive/transpose_planes.h);
@@ -73,23 +74,21 @@ bool add_plane_transpose(PrimitiveProgram& program, CollapsedSpace const& space,
                          StridedTensor const& y, PrimitiveTarget const& target) {
   int const size = size_of(x.description.type), width = 16 / size;
   if (x.description.type != y.description.type || (size != 2 && size != 4)) return false;
-  if (!target.emulated && !features_of(target.gpu).async_copy) return false;
   for (StridedTensor const* tensor : {&x, &y})
     if (tensor->description.alignment < 16 || tensor->binding.first % width != 0) return false;
   std::optional<PlaneAxes> axes = plane_axes(space, true, width);
   if (!axes) axes = plane_axes(space, false, width);
   if (!axes) return false;
   SpaceAxis const &pixels = axes->pixels, &channels = axes->channels;
+  if (target.emulated ? pixels.extent > 320 : !keeps_planes(pixels.extent, size, target.gpu)) return false;
   bool const to_planes = axes->to_planes;
   CollapsedSpace blocks = space;
   blocks.positions.erase(blocks.positions.begin() + (to_planes ? 0 : 1));
 
   Index images = 1;
   for (std::size_t d = 1; d < blocks.positions.size(); ++d) images *= blocks.positions[d].extent;
-  Index const planes = target.emulated
-                           ? (pixels.extent <= 320 ? 16 : 0)
-                           : planes_of_block(pixels.extent, channels.extent, images, size, target.gpu);
-  if (planes == 0) return false;
+  Index const planes =
+      target.emulated ? 16 : planes_of_block(pixels.extent, channels.extent, images, size, target.gpu);
 
   PrimitivePass pass;
   pass.family = PrimitiveFamily::transpose;
@@ -129,7 +128,7 @@ bool add_plane_transpose(PrimitiveProgram& program, CollapsedSpace const& space,
 
 bool keeps_planes(Index plane, int size, Gpu const& gpu) {
   return features_of(gpu).async_copy && plane >= least_extent && (size == 2 || size == 4) &&
-         resident_blocks(16, plane, size, gpu) >= 3;
+         resident_blocks(16, plane, size, gpu) >= least_resident;
 }
 
 void add_transpose(PrimitiveProgram& program, CollapsedSpace space, StridedTensor const& x,

@@ -14,7 +14,7 @@ using Traits = HostTraits<width, false, 0, Function, Function>;
 using One = HostFunction<false, 1, 1>;
 using Copy = HostTraits<1, false, 0, One, One>;
 using WideCopy = HostTraits<4, false, 0, One, One>;
-// Of 16 channels, as in plan/primitive/transpose.cpp.
+// Blocks have 16 channels, as in plan/primitive/transpose.cpp.
 template <int width, bool to_planes>
 using PlaneCopy =
     HostTraits<width, false, 0, One, One, 1, WindowPolicy{.columns = 16, .runs_of_columns = to_planes}>;

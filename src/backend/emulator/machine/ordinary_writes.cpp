@@ -80,17 +80,18 @@ void OrdinaryWrites::take(std::ptrdiff_t offset, int bytes, Swizzle swizzle, boo
   auto const begin = static_cast<std::size_t>(offset), end = begin + static_cast<std::size_t>(bytes);
   for (std::size_t i = begin / line; i * line < end; ++i) {
     std::size_t const first = std::max(begin, i * line), last = std::min(end, (i + 1) * line);
+    if (first == i * line && (last == (i + 1) * line || end >= memory_.size())) {
+      copy(i);
+      for (std::size_t j = i * line; is_pending_[i] != 0 && j < (i + 1) * line; ++j) writer_[j] = 0;
+      is_pending_[i] = 0;
+      lines_[i] = static_cast<unsigned char>(static_cast<int>(swizzle) | (is_coming ? on_its_way : 0));
+      continue;
+    }
     for (std::size_t j = first; j < last; ++j) {
       copy_[j] = memory_.data()[j];
       writer_[j] = 0;
     }
-    bool const is_full = first == i * line && (last == (i + 1) * line || end >= memory_.size());
-    if (is_full) {
-      copy(i);
-      is_pending_[i] = 0;
-    }
-    lines_[i] = is_full ? static_cast<unsigned char>(static_cast<int>(swizzle) | (is_coming ? on_its_way : 0))
-                        : ordinary;
+    lines_[i] = ordinary;
   }
 }
 
