@@ -20,9 +20,9 @@ std::string array_violation(void const* address, int size, int rank, long long c
   for (int i = 0; i < rank; ++i) {
     if (extent[i] < 1 || extent[i] > 1LL << 32)
       return format("with extent {} of dimension {}; valid values: 1 to 2^32", extent[i], i);
-    if (i > 0 && (stride[i] <= 0 || stride[i] % 16 != 0 || stride[i] >= 1LL << 40))
+    if (i > 0 && (stride[i] < 0 || stride[i] % 16 != 0 || stride[i] >= 1LL << 40))
       return format(
-          "with a stride of {} bytes of dimension {}; valid values: multiples of 16 from 16 to 2^40 - 16",
+          "with a stride of {} bytes of dimension {}; valid values: multiples of 16 from 0 to 2^40 - 16",
           stride[i], i);
   }
   return {};

@@ -74,6 +74,25 @@ TEST(EmulatedWarpSpecialized, EveryTypeAndLayout) {
     }
 }
 
+TEST(EmulatedWarpSpecialized, ABatchSharesAnOperand) {
+  struct Types {
+    DataType operands, result;
+  };
+  for (Types const& types : {Types{DataType::f16, DataType::f16},
+                             {DataType::tf32, DataType::f32},
+                             {DataType::s8, DataType::s32},
+                             {DataType::f64, DataType::f64}})
+    for (char const* letters : {"nn", "tn", "tt"})
+      for (char const operand : {'a', 'b'}) {
+        bool const copied = types.operands != DataType::f64;
+        expect_right(
+            testing::batch_sharing(operand, 3, product(types.operands, types.result, 80, 48, 64, letters)));
+        if (copied)
+          expect_right(
+              testing::batch_sharing(operand, 3, product(types.operands, types.result, 71, 33, 50, letters)));
+      }
+}
+
 TEST(EmulatedWarpSpecialized, DoublesAreMultipliedByMma) {
   for (char const* letters : {"nn", "nt", "tn", "tt"}) {
     expect_right(product(DataType::f64, DataType::f64, 128, 64, 96, letters));

@@ -32,6 +32,19 @@ inline GemmProblem product(DataType type, DataType result, Index m, Index n, Ind
   return problem;
 }
 
+// The product as one of `count`, which share a or b.
+inline GemmProblem batch_sharing(char operand, Index count, GemmProblem problem) {
+  auto const repeat = [count](TensorDescription& matrices, bool shared) {
+    Layout& layout = matrices.layout;
+    layout.shape.extent[0] = count;
+    layout.stride[0] = shared ? 0 : layout.shape.extent[1] * layout.shape.extent[2];
+  };
+  repeat(problem.a, operand == 'a');
+  repeat(problem.b, operand == 'b');
+  repeat(problem.d, false);
+  return problem;
+}
+
 inline Device gpu_device(std::string const& name) {
   Device device;
   device.backend = Backend::cuda;

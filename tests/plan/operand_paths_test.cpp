@@ -156,6 +156,33 @@ TEST(OperandPaths, FewRowsAreExchanged) {
       std::none_of(paths.begin(), paths.end(), [](plan::OperandPath const& path) { return path.exchanged; }));
 }
 
+// A tensor map whose batch has a stride of 0 reads the same matrix again.
+TEST(OperandPaths, AMatrixSharedByABatchIsLoadedByTma) {
+  for (char const operand : {'a', 'b'}) {
+    GemmProblem const even =
+        testing::batch_sharing(operand, 64, product(DataType::f16, DataType::f16, 784, 256, 512, "nn"));
+    ASSERT_EQ(plan::operand_paths(even).size(), 1u);
+    Plan<GemmProblem> const plan = plan_of(even);
+    EXPECT_EQ(plan.workspace_bytes, 0u);
+    EXPECT_FALSE(has(to_string(plan.recipe), "by threads")) << to_string(plan.recipe);
+  }
+  // Rows of 250 bytes: the copy, too, is a single matrix of rows of 256.
+  GemmProblem const odd =
+      testing::batch_sharing('b', 64, product(DataType::f16, DataType::f16, 784, 256, 125, "nn"));
+  Plan<GemmProblem> const plan = plan_of(odd, "operands=repacked");
+  EXPECT_EQ(plan.recipe.repack_a.bytes + plan.recipe.repack_b.bytes, std::size_t{256 * 256});
+}
+
+// Layers of 56x56 pixels and 64 channels in NCHW: with 64 rows, a cluster of two tiles would have an idle
+// one.
+TEST(OperandPaths, NeitherTilesNorClustersOfABatchAreHalfEmpty) {
+  GemmProblem const layer =
+      testing::batch_sharing('b', 64, product(DataType::f16, DataType::f16, 3136, 64, 64, "nn"));
+  Plan<GemmProblem> const plan = plan_of(layer);
+  EXPECT_TRUE(plan.recipe.swapped);
+  EXPECT_EQ(plan.recipe.policy.block_m * plan.recipe.policy.cluster_m, 64) << to_string(plan.recipe);
+}
+
 TEST(OperandPaths, AreChosenByHand) {
   EXPECT_GT(plan_of(tf32("nn"), "operands=repacked").recipe.repack_b.bytes, 0u);
   EXPECT_EQ(plan_of(tf32("nn"), "huge,operands=registers").recipe.policy_name, "huge");

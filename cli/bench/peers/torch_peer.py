@@ -53,20 +53,54 @@ def in_format(channels_last):
     return lambda tensors: {k: t.contiguous(memory_format=order(t)) if t.dim() in (4, 5) else t for k, t in tensors.items()}
 
 
+INDICES = {1: ["i"], 2: ["m", "n"], 3: ["batch", "m", "n"], 4: ["n", "c", "h", "w"], 5: ["n", "c", "d", "h", "w"]}  # by rank
+OUTPUT_INDICES = {4: ["n", "k", "p", "q"], 5: ["n", "k", "o", "p", "q"]}  # of a convolution
+FUNCTIONS = {"abs": torch.abs, "clamp": torch.clamp, "elu": F.elu, "erf": torch.erf, "exp": torch.exp, "gelu": F.gelu,
+             "gelu_tanh": lambda x: F.gelu(x, approximate="tanh"), "leaky_relu": F.leaky_relu, "log": torch.log, "max": torch.maximum,
+             "min": torch.minimum, "normal_cdf": torch.special.ndtr, "pow": torch.pow, "relu": F.relu, "round": torch.round, "rsqrt": torch.rsqrt,
+             "select": lambda condition, a, b: torch.where(condition != 0, a, b), "sigmoid": torch.sigmoid, "silu": F.silu, "sqrt": torch.sqrt,
+             "tanh": torch.tanh}
+
+
+def expression(epilogue, letters):
+    """The epilogue as a Python function of acc and of views of its operands that broadcast against acc, whose indices are
+    `letters`; and a function that makes these views of a set of inputs."""
+    if epilogue["stores"]:
+        raise Refusal("PyTorch is timed only for expressions with one output")
+    views = {}
+
+    def view(found):
+        name, indices = found[1], tuple(word.strip() for word in found[2].split(","))
+        return views.setdefault((name, indices), f"view{len(views)}")
+    text = re.sub(r"([A-Za-z_]\w*)\s*\[([^\]]*)\]", view, epilogue["expression"])
+    strange = set(re.findall(r"(?<![\w.])[A-Za-z_]\w*", text)) - set(FUNCTIONS) - set(views.values()) - {"acc"}
+    if strange:
+        raise Refusal(f"PyTorch is timed only for expressions without {', '.join(sorted(strange))}")
+    function = eval(f"lambda acc, {', '.join(views.values())}: {text}", dict(FUNCTIONS))  # the program has already parsed the text
+
+    def broadcast(tensor, indices):
+        order = sorted(range(len(indices)), key=lambda i: letters.index(indices[i]))
+        return tensor.permute(order)[tuple(slice(None) if letter in indices else None for letter in letters)]
+    return function, lambda s: {key: broadcast(s["operand " + name], indices) for (name, indices), key in views.items()}
+
+
 # Each of these functions returns a function that prepares a set of inputs before timing, and the function that is timed, which
-# returns the outputs in the order of their slots. An optional third function converts outputs that PyTorch stores differently to
-# our format.
+# returns the outputs in the order of their slots, or a dictionary of such functions by mode, of which "eager" is also compiled.
+# An optional third function converts outputs that PyTorch stores differently to our format.
 
 def conv(p, inputs):
     alike(p, ("pad_begin", "pad_end"))
-    if p["epilogue"] or p["direction"] == "bias":
-        raise Refusal("PyTorch is timed only for convolutions and their gradients with the epilogue acc")
+    epilogue = p["epilogue"]
+    if p["direction"] == "bias" or (epilogue and p["direction"] != "forward"):
+        raise Refusal("PyTorch is timed only for convolutions, and for their gradients with the epilogue acc")
     x, w = p["x"]["extents"], p["w"]["extents"]
     volumes = "depth_stride" in p
     if volumes and p["depth_pad_begin"] != p["depth_pad_end"]:
         raise Refusal("PyTorch pads both ends equally")
     sides = {name: ([p["depth_" + name]] if volumes else []) + p[name] for name in ("stride", "pad_begin", "dilation")}
     window = *sides.values(), False, [0] * len(sides["stride"]), p["groups"]
+    if epilogue:
+        return conv_with_epilogue(epilogue, OUTPUT_INDICES[len(x)], window, TYPES[p["y"]["type"]], inputs["x"].is_cuda)
     if p["direction"] == "forward":
         return (lambda s: s), lambda s: (aten.convolution(s["x"], s["w"], None, *window),)
     data = p["direction"] == "data"
@@ -76,6 +110,22 @@ def conv(p, inputs):
         order = order_of(s["dy"])
         return {**s, "x" if data else "w": other.contiguous(memory_format=order)}
     return prepare, lambda s: (aten.convolution_backward(s["dy"], s["x"], s["w"], None, *window, [data, not data, False])[0 if data else 1],)
+
+
+def conv_with_epilogue(epilogue, letters, window, output, on_gpu):
+    function, views = expression(epilogue, letters)
+
+    def eager(s):
+        acc = aten.convolution(s["x"], s["w"], None, *window)
+        return function(acc, **{key: s[key] for key in s if key.startswith("view")}).to(output),
+    sides = (*window[:3], window[-1])
+    fused = {"relu(acc + bias[k])": lambda s: (aten.cudnn_convolution_relu(s["x"], s["w"], s["operand bias"], *sides),),
+             "relu(acc + bias[k] + residual[n, k, p, q])":
+                 lambda s: (aten.cudnn_convolution_add_relu(s["x"], s["w"], s["operand residual"], 1, s["operand bias"], *sides),)}
+    modes = {"eager": eager}
+    if on_gpu and epilogue["expression"] in fused:
+        modes["fused"] = fused[epilogue["expression"]]
+    return lambda s: {**s, **views(s)}, modes
 
 
 def pool(p, inputs):
@@ -251,35 +301,9 @@ def transform(p, inputs):
     return (lambda s: s), lambda s: (torch.empty_strided(y["extents"], y["strides"], dtype=TYPES[y["type"]], device=s["x"].device).copy_(s["x"]),)
 
 
-INDICES = {1: ["i"], 2: ["m", "n"], 3: ["batch", "m", "n"], 4: ["n", "c", "h", "w"], 5: ["n", "c", "d", "h", "w"]}  # by rank
-FUNCTIONS = {"abs": torch.abs, "clamp": torch.clamp, "elu": F.elu, "erf": torch.erf, "exp": torch.exp, "gelu": F.gelu,
-             "gelu_tanh": lambda x: F.gelu(x, approximate="tanh"), "leaky_relu": F.leaky_relu, "log": torch.log, "max": torch.maximum,
-             "min": torch.minimum, "normal_cdf": torch.special.ndtr, "pow": torch.pow, "relu": F.relu, "round": torch.round, "rsqrt": torch.rsqrt,
-             "select": lambda condition, a, b: torch.where(condition != 0, a, b), "sigmoid": torch.sigmoid, "silu": F.silu, "sqrt": torch.sqrt,
-             "tanh": torch.tanh}
-
-
 def elementwise(p, inputs):
-    """The expression as Python: each name[indices] becomes a view of the operand that broadcasts against x."""
-    if p["epilogue"]["stores"]:
-        raise Refusal("PyTorch is timed only for expressions with one output")
-    views = {}
-
-    def view(found):
-        name, indices = found[1], tuple(word.strip() for word in found[2].split(","))
-        return views.setdefault((name, indices), f"view{len(views)}")
-    text = re.sub(r"([A-Za-z_]\w*)\s*\[([^\]]*)\]", view, p["epilogue"]["expression"])
-    strange = set(re.findall(r"(?<![\w.])[A-Za-z_]\w*", text)) - set(FUNCTIONS) - set(views.values()) - {"acc"}
-    if strange:
-        raise Refusal(f"PyTorch is timed only for expressions without {', '.join(sorted(strange))}")
-    function = eval(f"lambda acc, {', '.join(views.values())}: {text}", dict(FUNCTIONS))  # the program has already parsed the text
-
-    def broadcast(tensor, indices):
-        letters = INDICES[len(p["x"]["extents"])]
-        order = sorted(range(len(indices)), key=lambda i: letters.index(indices[i]))
-        return tensor.permute(order)[tuple(slice(None) if letter in indices else None for letter in letters)]
-    return lambda s: {"acc": s["x"], **{key: broadcast(s["operand " + name], indices) for (name, indices), key in views.items()}}, \
-        lambda s: (function(**s).to(TYPES[p["y"]["type"]]),)
+    function, views = expression(p["epilogue"], INDICES[len(p["x"]["extents"])])
+    return lambda s: {"acc": s["x"], **views(s)}, lambda s: (function(**s).to(TYPES[p["y"]["type"]]),)
 
 
 SUBJECTS = {"conv": conv, "pool": pool, "activation": activation, "batchnorm": batchnorm, "row-norm": row_norm, "lrn": lrn,
@@ -383,16 +407,17 @@ class Problem:
         formats = [("", lambda s: s)]  # in its original layout
         if request["subject"] == "conv":
             formats = [("nhwc", in_format(True)), ("nchw", in_format(False))]
-        kinds = [("eager", lambda f: f)]
-        if self.on_gpu and request["subject"] != "conv" and hasattr(torch, "compile"):
+        modes = dict(call) if isinstance(call, dict) else {"eager": call}
+        compiles = self.on_gpu and (request["subject"] != "conv" or request["problem"]["epilogue"]) and hasattr(torch, "compile")
+        if compiles:
             torch._dynamo.reset()  # torch.compile's recompilation limit is per function, and all problems of a subject share one
-            kinds.append(("compiled", lambda f: torch.compile(f, dynamic=False)))
+            modes["compiled"] = torch.compile(modes["eager"], dynamic=False)
         self.best, failures = None, []
         for layout, to_format in formats:
             prepared = [prepare(to_format(one)) for one in sets]
-            for name, of in kinds:
+            for name, one in modes.items():
                 try:
-                    way = Way(of(call), prepared, self.on_gpu, request["graphs"])
+                    way = Way(one, prepared, self.on_gpu, request["graphs"])
                     seconds = statistics.median(way.measure(0.02 if self.on_gpu else 0.05))
                 except Exception as error:
                     failures.append(f"{name} {layout}: {first_line(error)}")
@@ -402,7 +427,7 @@ class Problem:
         if self.best is None:
             raise Refusal("PyTorch: " + "; ".join(failures))
         self.way = self.best[1]
-        self.about = {**self.best[2], "ways": len(formats) * len(kinds) - len(failures), "failures": failures}
+        self.about = {**self.best[2], "ways": len(formats) * len(modes) - len(failures), "failures": failures}
 
     @staticmethod
     def another(tensor, i):

@@ -213,8 +213,10 @@ class FpropSmallCSearch {
     double const few_warps = cost.few_warps * std::pow(16 / (together * shape.warps), 2);
     double const clocks = (tensor + shared + moves) * (1 + few_warps) * together + cost.tile;
     double const compute = std::ceil(tiles / blocks) * clocks / gpu_.clock_hertz;
-    double const of_x =
-        static_cast<double>(problem_.x.layout.size() * size_) * (1 + cost.again * (parts - 1));
+    // Blocks of other filters find part of x in L2, unless it is larger.
+    double const x_bytes = static_cast<double>(problem_.x.layout.size() * size_);
+    double const again = x_bytes > static_cast<double>(gpu_.l2_bytes) ? 1 : cost.again;
+    double const of_x = x_bytes * (1 + again * (parts - 1));
     double const bytes = of_x + static_cast<double>(problem_.y.layout.size() * size_of(problem_.y.type));
     double const memory = bytes / (cost.bandwidth * gpu_.memory_bytes_per_second);
     double const filter = shape.filter_bytes(size_) / 4.0 / shape.threads() * cost.filter / gpu_.clock_hertz;

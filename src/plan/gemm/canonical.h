@@ -1,6 +1,7 @@
 // A matrix product in canonical form for GPU kernels: the result is contiguous along n if possible, and both
 // operands are indexed (outer, depth).
 #pragma once
+#include <algorithm>
 #include <optional>
 #include <vector>
 
@@ -38,6 +39,11 @@ struct CanonicalGemm {
 // `swapped` selects one of the two products that compute d; the default is the one for which rows of d are
 // contiguous.
 CanonicalGemm canonical(GemmProblem const& problem, std::optional<bool> swapped = {});
+
+// Returns the number of matrices of an operand in memory: 1 if all products share it.
+inline Index matrices_of(MatrixForm const& operand, CanonicalGemm const& form) {
+  return operand.batch_stride == 0 && !form.by_pointers ? std::min<Index>(form.batch, 1) : form.batch;
+}
 
 // Returns the major of d: Along::k if d is contiguous along n, otherwise Along::mn.
 Along direction_of_result(CanonicalGemm const& form);

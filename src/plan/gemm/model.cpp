@@ -227,8 +227,13 @@ Volume volume_of(CanonicalGemm const& problem, GemmRecipe const& recipe) {
   auto const batch = static_cast<double>(problem.batch), m = static_cast<double>(problem.m),
              n = static_cast<double>(problem.n), k = static_cast<double>(problem.k);
   double const steps = std::ceil(k / recipe.policy.block_k);
+  // Bytes of an element in all matrices; other main loops were fitted with copies of a shared operand.
+  bool const once = recipe.policy.multiply == Multiply::wgmma;
+  auto const all = [&](MatrixForm const& operand) {
+    return static_cast<double>(once ? matrices_of(operand, problem) : problem.batch) * size_of(operand.type);
+  };
   return {static_cast<double>(tiles_of(recipe.policy, problem)) * batch, steps, steps,
-          batch * (m * k * size_of(problem.a.type) + k * n * size_of(problem.b.type)),
+          k * (m * all(problem.a) + n * all(problem.b)),
           batch * m * n * size_of(problem.d.type) * (problem.c.present ? 2 : 1)};
 }
 

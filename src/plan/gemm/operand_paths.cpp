@@ -11,9 +11,8 @@ namespace cosmati::plan {
 namespace {
 
 RepackRecipe pass_of(MatrixForm const& operand, Index outer, CanonicalGemm const& form) {
-  // Matrices by pointers have one tensor map each.
-  if (wgmma_takes_operand(operand, outer, form.k, form.by_pointers ? 1 : form.batch)) return {};
-  return repack_of(operand, outer, form.k, form.batch, wgmma_direction(operand, form.k));
+  if (wgmma_takes_operand(operand, outer, form.k)) return {};
+  return repack_of(operand, outer, form.k, matrices_of(operand, form), wgmma_direction(operand, form.k));
 }
 
 // One path of an operand.
@@ -30,7 +29,7 @@ std::vector<Choice> choices_of(MatrixForm const& operand, Index outer, Canonical
   OperandAccess const access = access_of(operand);
   bool const has_neighbors =
       operand.column_stride == 1 || operand.row_stride == 1 || access.width * size_of(operand.type) >= 4;
-  if (is_a && through_registers(operand, outer, form.k, form.by_pointers ? 1 : form.batch))
+  if (is_a && through_registers(operand, outer, form.k))
     list.push_back({});  // without a copy
   else if (has_neighbors && (size_of(operand.type) == 2 || registers || access.along == Along::k))
     list.push_back({{}, true});

@@ -60,7 +60,7 @@ MatrixForm repacked(MatrixForm const& operand, RepackRecipe const& repack) {
   form.type = operand.type;
   form.row_stride = repack.to == Along::k ? repack.pitch : 1;
   form.column_stride = repack.to == Along::k ? 1 : repack.pitch;
-  form.batch_stride = repack.matrix_pitch;
+  form.batch_stride = operand.batch_stride == 0 ? 0 : repack.matrix_pitch;
   form.alignment = buffer_alignment;
   form.present = true;
   return form;

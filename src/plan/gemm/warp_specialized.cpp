@@ -59,9 +59,6 @@ int columns_unit(int element_bytes, DataType sum, bool promotes) {
 }
 
 std::string tma_violation(CanonicalGemm const& form) {
-  if (form.batch > 1 && !form.by_pointers &&
-      ((form.a.batch_stride == 0 && !form.a.by_threads) || (form.b.batch_stride == 0 && !form.b.by_threads)))
-    return "TMA does not support an operand shared by all matrices of a batch";
   std::string sentence;
   if (!form.a.by_threads) sentence = tma_violation(form.swapped ? "b" : "a", form.a, form.m, form.k);
   if (sentence.empty() && !form.b.by_threads)
@@ -89,21 +86,20 @@ std::string wgmma_violation(CanonicalGemm const& form, Gpu const& gpu) {
   if (!sentence.empty() || size_of(form.a.type) == 2) return sentence;
   for (MatrixForm const* operand : {&form.a, &form.b})
     if (access_of(*operand).along == Along::mn &&
-        !(operand == &form.a && through_registers(form.a, form.m, form.k, form.by_pointers ? 1 : form.batch)))
+        !(operand == &form.a && through_registers(form.a, form.m, form.k)))
       return fmt::format("multiply wgmma requires {} contiguous along k; operand {} is contiguous along {}",
                          name_of(operand->type), (operand == &form.a) == form.swapped ? 'b' : 'a',
                          (operand == &form.a) == form.swapped ? 'n' : 'm');
   return {};
 }
 
-bool wgmma_takes_operand(MatrixForm const& operand, Index outer, Index depth, Index batch) {
-  return tma_takes(operand, outer, depth) && (batch == 1 || operand.batch_stride != 0) &&
+bool wgmma_takes_operand(MatrixForm const& operand, Index outer, Index depth) {
+  return tma_takes(operand, outer, depth) &&
          (size_of(operand.type) == 2 || access_of(operand).along == Along::k);
 }
 
-bool through_registers(MatrixForm const& a, Index m, Index k, Index batch) {
-  return size_of(a.type) == 4 && access_of(a).along == Along::mn &&
-         (a.by_threads || (tma_takes(a, m, k) && (batch == 1 || a.batch_stride != 0)));
+bool through_registers(MatrixForm const& a, Index m, Index k) {
+  return size_of(a.type) == 4 && access_of(a).along == Along::mn && (a.by_threads || tma_takes(a, m, k));
 }
 
 Along wgmma_direction(MatrixForm const& operand, Index depth) {
@@ -329,7 +325,9 @@ bool is_half_empty(GemmPolicy const& p, CanonicalGemm const& form) {
   int const least_columns = access_of(form.b).along == Along::mn ? 16 : 32;
   bool const rows = p.block_m > 64 && form.m <= p.block_m / 2,
              columns = p.block_n > least_columns && form.n <= p.block_n / 2;
-  return (rows || columns) && form.k > p.block_k;
+  bool const blocks = (p.cluster_m > 1 && form.m <= p.block_m * p.cluster_m / 2) ||
+                      (p.cluster_n > 1 && form.n <= p.block_n * p.cluster_n / 2);
+  return blocks || ((rows || columns) && (form.k > p.block_k || form.batch > 1));
 }
 
 void shorten_steps(GemmPolicy& policy, CanonicalGemm const& form) {

@@ -24,11 +24,11 @@ std::string tma_violation(CanonicalGemm const& form);
 std::string wgmma_violation(CanonicalGemm const& form, Gpu const& gpu);
 
 // Whether TMA can load the operand's (outer, depth) elements, and wgmma read them, without repacking.
-bool wgmma_takes_operand(MatrixForm const& operand, Index outer, Index depth, Index batch);
+bool wgmma_takes_operand(MatrixForm const& operand, Index outer, Index depth);
 
 // Whether TMA can load the operand a, M-major with 32-bit elements, and the kernel pass it to wgmma through
 // registers.
-bool through_registers(MatrixForm const& a, Index m, Index k, Index batch);
+bool through_registers(MatrixForm const& a, Index m, Index k);
 
 // Returns the major that the operand must or may have: K-major, or its own for 16-bit types.
 Along wgmma_direction(MatrixForm const& operand, Index depth);
@@ -62,8 +62,9 @@ std::string boxes_violation(GemmPolicy const& policy, int element_bytes);
 // Empty, or the reason why the blocks of a cluster cannot each load a slice of the operands that they share.
 std::string slices_violation(GemmPolicy const& policy, Along a, Along b, int element_bytes);
 
-// Whether at least half of each tile lies beyond the edge of D, so that a smaller tile does the same. False
-// for sums of one step, which are bound by stores.
+// Whether at least half of each tile, or of each cluster's blocks, lies beyond the edge of D, so that smaller
+// ones do the same. Tiles of a single matrix count only for sums of more than one step; others are bound by
+// stores.
 bool is_half_empty(GemmPolicy const& policy, CanonicalGemm const& form);
 
 // Makes the steps shallower if k is shorter, because TMA is slow to fill missing elements with zeros.

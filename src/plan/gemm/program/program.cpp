@@ -159,10 +159,10 @@ class ProductProgram {
 
   void copy_operands(ProductLaunch& launch) {
     CanonicalGemm const given = std::exchange(form_, repacked(form_, recipe_));
-    launch.a.at = repacked(program_, launch.a.at, given.a, recipe_.repack_a, form_.m, form_.k, form_.batch,
-                           "a, copied", emulated_);
-    launch.b.at = repacked(program_, launch.b.at, given.b, recipe_.repack_b, form_.n, form_.k, form_.batch,
-                           "b, copied", emulated_);
+    launch.a.at = repacked(program_, launch.a.at, given.a, recipe_.repack_a, form_.m, form_.k,
+                           matrices_of(given.a, given), "a, copied", emulated_);
+    launch.b.at = repacked(program_, launch.b.at, given.b, recipe_.repack_b, form_.n, form_.k,
+                           matrices_of(given.b, given), "b, copied", emulated_);
     launch.a.form = form_.a;
     launch.b.form = form_.b;
   }

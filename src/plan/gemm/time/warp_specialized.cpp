@@ -12,7 +12,8 @@ namespace cosmati::plan {
 namespace {
 
 Fit const& fit_of(CanonicalGemm const& form, Volume const& volume) {
-  return volume.of_windows || size_of(form.a.type) != 2 ? fit_of_others : fit_of_16_bits;
+  if (volume.of_windows) return size_of(form.a.type) == 4 ? fit_of_tf32_windows : fit_of_others;
+  return size_of(form.a.type) == 2 ? fit_of_16_bits : fit_of_others;
 }
 
 constexpr double shared_rate = 128;  // bytes per clock from shared memory
@@ -212,9 +213,12 @@ class Prediction {
     // TMA fills rows beyond the edge of an operand with zeros, slowly.
     double const missing = missing_rows(form_.m, p_.block_m, lines_of_a_) +
                            (keeps_b() ? 0 : missing_rows(form_.n, p_.block_n, lines_of_b_));
-    double const clocks = std::max(
-        {block_ * p_.block_k / products_per_clock(), intake_clocks() + fit_.clocks_of_missing_row * missing,
-         copy_clocks(fit_, recipe_.a, p_.block_m, size_) + copy_clocks(fit_, recipe_.b, p_.block_n, size_)});
+    double const products = block_ * p_.block_k / products_per_clock();
+    double const copies =
+        copy_clocks(fit_, recipe_.a, p_.block_m, size_) + copy_clocks(fit_, recipe_.b, p_.block_n, size_);
+    double const clocks =
+        std::max({products, intake_clocks() + fit_.clocks_of_missing_row * missing, copies}) +
+        (form_.batch > 1 ? fit_.copies_not_hidden * std::min(copies, products) : 0);
     if (size_ != 4 || recipe_.a.along != Along::mn) return clocks;
     // If A passes through registers, it is loaded from shared memory by the warps rather than by wgmma, which
     // takes longer; all loads of a step also share the rate of shared memory. A warpgroup that multiplies
@@ -305,8 +309,11 @@ class Prediction {
   // In cooperative mode both warpgroups store at the same time; in ping-pong, one stores while the other
   // multiplies. Without a buffer for the whole tile, warps wait for TMA in between.
   double store_seconds(double multiply) const {
-    double const rate = direction_of_result(form_) == Along::mn ? fit_.store_rate_along_m : fit_.store_rate;
     bool const is_staged = p_.epilogue == EpilogueSchedule::staged;
+    bool const in_parts = form_.batch > 1 && !form_.by_pointers && form_.d.width * size_ < 16;
+    double const rate = direction_of_result(form_) == Along::mn ? fit_.store_rate_along_m
+                        : in_parts                              ? fit_.store_rate_in_parts
+                                                                : fit_.store_rate;
     double const tile = fit_.store_seconds + (is_staged ? fit_.staged_seconds : 0) +
                         stored() / p_.cluster_k * size_of(form_.d.type) / rate;
     // Staging takes longer than the products of few steps, which then no longer hide it.
