@@ -32,7 +32,7 @@ inline GemmProblem product(DataType type, DataType result, Index m, Index n, Ind
   return problem;
 }
 
-// The product as one of `count`, which share a or b.
+// The product as one of `count`, which share the operand a or b, or none.
 inline GemmProblem batch_sharing(char operand, Index count, GemmProblem problem) {
   auto const repeat = [count](TensorDescription& matrices, bool shared) {
     Layout& layout = matrices.layout;

@@ -183,6 +183,17 @@ TEST(OperandPaths, NeitherTilesNorClustersOfABatchAreHalfEmpty) {
   EXPECT_EQ(plan.recipe.policy.block_m * plan.recipe.policy.cluster_m, 64) << to_string(plan.recipe);
 }
 
+// Results of 4 bytes are aligned to 16 bytes with half as many elements as their operands of 2 bytes.
+TEST(OperandPaths, AlignedResultsOfABatchAreNotStoredInParts) {
+  auto const seconds = [](DataType result, Index m) {
+    GemmProblem const batch =
+        testing::batch_sharing(' ', 64, product(DataType::f16, result, m, 512, 64, "tn"));
+    return plan_of(batch, "huge").recipe.predicted_seconds;
+  };
+  for (DataType const result : {DataType::f16, DataType::f32})
+    EXPECT_LT(1.2 * seconds(result, 512), seconds(result, 501)) << name_of(result);
+}
+
 TEST(OperandPaths, AreChosenByHand) {
   EXPECT_GT(plan_of(tf32("nn"), "operands=repacked").recipe.repack_b.bytes, 0u);
   EXPECT_EQ(plan_of(tf32("nn"), "huge,operands=registers").recipe.policy_name, "huge");

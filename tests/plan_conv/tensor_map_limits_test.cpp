@@ -121,14 +121,18 @@ TEST(TensorMapLimits, EveryEncoderChecksThem) {
   EXPECT_THROW(encode(tensor), Error);
   tensor.address = reinterpret_cast<void*>(std::size_t{4096});
   EXPECT_NO_THROW(encode(tensor));
-  tensor.rank = 2, tensor.extent[1] = 3, tensor.box[1] = 1;
-  tensor.stride[1] = 0;  // the same row three times
+  tensor.rank = 3;
+  for (int i : {1, 2}) tensor.extent[i] = 3, tensor.box[i] = 1, tensor.stride[i] = 128;
+  tensor.stride[2] = 0;  // the same matrix three times
   EXPECT_EQ(program::map_violation(tensor), "");
-  tensor.stride[1] = 8;
+  tensor.stride[2] = 8;
   EXPECT_EQ(program::map_violation(tensor),
-            "with a stride of 8 bytes of dimension 1; valid values: multiples of 16 from 0 to 2^40 - 16");
-  tensor.stride[1] = -16;
+            "with a stride of 8 bytes of dimension 2; valid values: multiples of 16 from 0 to 2^40 - 16");
+  tensor.stride[2] = -16;
   EXPECT_NE(program::map_violation(tensor), "");
+  tensor.stride[1] = 0, tensor.stride[2] = 128;
+  EXPECT_EQ(program::map_violation(tensor),
+            "with a stride of 0 bytes of dimension 1; valid values: multiples of 16 from 16 to 2^40 - 16");
   program::WindowedTensor windows{
       .address = tensor.address, .element_bytes = 2, .channels = 8, .windows = 64};
   for (int i = 0; i < 4; ++i) windows.extent[i] = 8, windows.stride[i] = 16 << i;

@@ -92,7 +92,7 @@ def conv(p, inputs):
     alike(p, ("pad_begin", "pad_end"))
     epilogue = p["epilogue"]
     if p["direction"] == "bias" or (epilogue and p["direction"] != "forward"):
-        raise Refusal("PyTorch is timed only for convolutions, and for their gradients with the epilogue acc")
+        raise Refusal("PyTorch is timed only for convolutions, and for their data and filter gradients with the epilogue acc")
     x, w = p["x"]["extents"], p["w"]["extents"]
     volumes = "depth_stride" in p
     if volumes and p["depth_pad_begin"] != p["depth_pad_end"]:
@@ -119,9 +119,9 @@ def conv_with_epilogue(epilogue, letters, window, output, on_gpu):
         acc = aten.convolution(s["x"], s["w"], None, *window)
         return function(acc, **{key: s[key] for key in s if key.startswith("view")}).to(output),
     sides = (*window[:3], window[-1])
-    fused = {"relu(acc + bias[k])": lambda s: (aten.cudnn_convolution_relu(s["x"], s["w"], s["operand bias"], *sides),),
+    fused = {"relu(acc + bias[k])": lambda s: (aten.cudnn_convolution_relu(s["x"], s["w"], s["operand bias"], *sides).to(output),),
              "relu(acc + bias[k] + residual[n, k, p, q])":
-                 lambda s: (aten.cudnn_convolution_add_relu(s["x"], s["w"], s["operand residual"], 1, s["operand bias"], *sides),)}
+                 lambda s: (aten.cudnn_convolution_add_relu(s["x"], s["w"], s["operand residual"], 1, s["operand bias"], *sides).to(output),)}
     modes = {"eager": eager}
     if on_gpu and epilogue["expression"] in fused:
         modes["fused"] = fused[epilogue["expression"]]

@@ -215,7 +215,8 @@ class FpropSmallCSearch {
     double const compute = std::ceil(tiles / blocks) * clocks / gpu_.clock_hertz;
     // Blocks of other filters find part of x in L2, unless it is larger.
     double const x_bytes = static_cast<double>(problem_.x.layout.size() * size_);
-    double const again = x_bytes > static_cast<double>(gpu_.l2_bytes) ? 1 : cost.again;
+    bool const exceeds_l2 = gpu_.l2_bytes > 0 && x_bytes > static_cast<double>(gpu_.l2_bytes);
+    double const again = exceeds_l2 ? 1 : cost.again;
     double const of_x = x_bytes * (1 + again * (parts - 1));
     double const bytes = of_x + static_cast<double>(problem_.y.layout.size() * size_of(problem_.y.type));
     double const memory = bytes / (cost.bandwidth * gpu_.memory_bytes_per_second);

@@ -32,7 +32,9 @@ std::string tma_violation(char const* name, MatrixForm const& matrix, Index rows
     return fmt::format("operand {}: aligned to {} bytes; TMA requires {}", name, matrix.alignment, unit);
   Index const other = along_columns ? matrix.row_stride : matrix.column_stride;
   bool const one = (along_columns ? rows : columns) == 1;
-  if (!one && other == 0) return fmt::format("operand {}: a stride of 0, which TMA does not support", name);
+  if (!one && other == 0)
+    return fmt::format("operand {}: rows or columns with a stride of 0; TMA reads only whole matrices again",
+                       name);
   if (!one && other * size % unit != 0)
     return fmt::format(
         "operand {}: leading dimension {} is not a multiple of {} elements ({} bytes); nearest: {}", name,

@@ -310,7 +310,7 @@ class Prediction {
   // multiplies. Without a buffer for the whole tile, warps wait for TMA in between.
   double store_seconds(double multiply) const {
     bool const is_staged = p_.epilogue == EpilogueSchedule::staged;
-    bool const in_parts = form_.batch > 1 && !form_.by_pointers && form_.d.width * size_ < 16;
+    bool const in_parts = form_.batch > 1 && !form_.by_pointers && form_.d.width * size_of(form_.d.type) < 16;
     double const rate = direction_of_result(form_) == Along::mn ? fit_.store_rate_along_m
                         : in_parts                              ? fit_.store_rate_in_parts
                                                                 : fit_.store_rate;
@@ -442,6 +442,7 @@ double bytes_read_again(CanonicalGemm const& form, GemmPolicy const& p) {
   Index const readers = form.m > form.n ? ceiling_divide(form.n, Index{p.block_n} * p.cluster_n)
                                         : ceiling_divide(form.m, Index{p.block_m} * p.cluster_m);
   if (readers <= 1) return 0;
+  // Fitted with an operand that a batch shares counted for each product.
   return static_cast<double>(std::max(form.m, form.n) * form.batch) * static_cast<double>(form.k) *
          size_of(form.a.type);
 }
