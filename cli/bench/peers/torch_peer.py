@@ -117,7 +117,7 @@ def conv_with_epilogue(epilogue, letters, window, output, on_gpu):
 
     def eager(s):
         acc = aten.convolution(s["x"], s["w"], None, *window)
-        return function(acc, **{key: s[key] for key in s if key.startswith("view")}).to(output),
+        return function(acc, **s["views"]).to(output),
     sides = (*window[:3], window[-1])
     fused = {"relu(acc + bias[k])": lambda s: (aten.cudnn_convolution_relu(s["x"], s["w"], s["operand bias"], *sides).to(output),),
              "relu(acc + bias[k] + residual[n, k, p, q])":
@@ -125,7 +125,7 @@ def conv_with_epilogue(epilogue, letters, window, output, on_gpu):
     modes = {"eager": eager}
     if on_gpu and epilogue["expression"] in fused:
         modes["fused"] = fused[epilogue["expression"]]
-    return lambda s: {**s, **views(s)}, modes
+    return lambda s: {**s, "views": views(s)}, modes
 
 
 def pool(p, inputs):
