@@ -51,10 +51,10 @@ struct WgradDirect {
   static constexpr int run = Traits::run, filters = Traits::filters;
   static constexpr int taps = Traits::taps, vector = Traits::vector;
 
-  // Adds one row of outputs. `x`: the first output's tap 0; `dy`: the row of the first filter; the rows of
-  // the filters are `pitch` apart.
-  COSMATI_DEVICE static void add_row(int outputs, Sum const* x, Sum const* dy, int pitch,
-                                     Sum (&sum)[filters][taps]) {
+  // Adds adjacent outputs of a row. `x`: the first output's tap 0; `dy`: the output of the first filter;
+  // those of the thread's filters are `pitch` apart.
+  COSMATI_DEVICE static void add_outputs(int outputs, Sum const* x, Sum const* dy, int pitch,
+                                         Sum (&sum)[filters][taps]) {
     int q = 0;
     COSMATI_NO_UNROLL
     for (; q + run <= outputs; q += run, x += run * Traits::output_step, dy += run) {
@@ -88,8 +88,9 @@ struct WgradDirect {
   }
 };
 
-// A thread's share of a block's work: a part of the rows of outputs, a group of filters, a channel and a row
-// of taps; for the bias gradient, a part of the rows of one filter.
+// A thread's share of a block's work: a part of the segments of rows of outputs, a group of filters (of which
+// adjacent ones belong to adjacent groups), a channel and a row of taps; for the bias gradient, a part of the
+// rows of one filter.
 struct WgradDirectPart {
   int part, filter_group, channel, tap_row;
   int bias_part, bias_filter;
@@ -114,21 +115,25 @@ COSMATI_DEVICE void add_weights(SlidingArguments const& window, WgradTileSchedul
   using Sum = typename Traits::Sum;
   Sum const* const from = planes + at.channel * schedule.image.channel_pitch +
                           at.tap_row * window.rows.tap_step * schedule.image.row_pitch;
-  Sum const* const by = gradients + at.filter_group * Traits::filters * schedule.gradient.channel_pitch;
+  Sum const* const by = gradients + at.filter_group * schedule.gradient.channel_pitch;
+  int const segments = schedule.segments.divisor;
   COSMATI_NO_UNROLL
-  for (int line = at.part; line < images * schedule.rows; line += schedule.parts) {
+  for (int i = at.part; i < images * schedule.rows * segments; i += schedule.parts) {
+    int const line = schedule.segments.quotient(i), q = (i - line * segments) * schedule.segment;
     int const n = schedule.tile_rows.quotient(line), p = line - n * schedule.rows;
     if (p >= rows) continue;
-    WgradDirect<Traits>::add_row(
-        window.columns.outputs,
-        from + n * schedule.image.image_pitch + p * window.rows.output_step * schedule.image.row_pitch,
-        by + n * schedule.gradient.image_pitch + p * schedule.gradient.row_pitch,
-        schedule.gradient.channel_pitch, sum);
+    int const left = window.columns.outputs - q;
+    WgradDirect<Traits>::add_outputs(
+        left < schedule.segment ? left : schedule.segment,
+        from + n * schedule.image.image_pitch + p * window.rows.output_step * schedule.image.row_pitch +
+            q * Traits::output_step,
+        by + n * schedule.gradient.image_pitch + p * schedule.gradient.row_pitch + q,
+        schedule.filter_groups * schedule.gradient.channel_pitch, sum);
   }
 }
 
 // Adds the gradients of a pass to the sum of the bias gradient.
-template <class Sum>
+template <int vector, class Sum>
 COSMATI_DEVICE void add_bias(SlidingArguments const& window, WgradTileSchedule const& schedule,
                              WgradDirectPart const& at, Sum const* gradients, int images, int rows,
                              Sum& bias) {
@@ -137,7 +142,13 @@ COSMATI_DEVICE void add_bias(SlidingArguments const& window, WgradTileSchedule c
     if (p >= rows) continue;
     Sum const* const row = gradients + n * schedule.gradient.image_pitch +
                            at.bias_filter * schedule.gradient.channel_pitch + p * schedule.gradient.row_pitch;
-    for (int q = 0; q < window.columns.outputs; ++q) bias += row[q];
+    int q = 0;
+    for (; q + vector <= window.columns.outputs; q += vector) {
+      auto const some = arch::load<Vector<Sum, vector>>(row + q);
+      COSMATI_UNROLL
+      for (int v = 0; v < vector; ++v) bias += some[v];
+    }
+    for (; q < window.columns.outputs; ++q) bias += row[q];
   }
 }
 
@@ -156,12 +167,11 @@ COSMATI_DEVICE void write_partials(typename Traits::Params const& params, WgradD
   arch::block_barrier();
   if (at.part < schedule.parts) {
     Sum* const to = &shared.weight_sum(
-        at.part, all,
-        at.filter_group * Traits::filters * row_taps + (at.channel * window.rows.taps + at.tap_row) * taps);
+        at.part, all, at.filter_group * row_taps + (at.channel * window.rows.taps + at.tap_row) * taps);
     COSMATI_UNROLL
     for (int k = 0; k < Traits::filters; ++k) {
       COSMATI_UNROLL
-      for (int s = 0; s < taps; ++s) to[k * row_taps + s] = sum[k][s];
+      for (int s = 0; s < taps; ++s) to[k * schedule.filter_groups * row_taps + s] = sum[k][s];
     }
   }
   Sum* const biases = shared.bias_sums(schedule, all);
@@ -239,12 +249,16 @@ wgrad_direct_kernel(COSMATI_PARAMETER typename Traits::Params params) {
                          planes);
     PlaneSource<Gradient> dy = gradient;
     dy.data += first_image * gradient.image;
-    load_planes<threads>(schedule.gradient, dy, images, filters, first_row, 0, gradients);
+    if (schedule.gradient.dense)
+      load_dense_planes<threads, Traits::vector>(schedule.gradient, dy, images, filters, first_row,
+                                                 gradients);
+    else
+      load_planes<threads>(schedule.gradient, dy, images, filters, first_row, 0, gradients);
     arch::block_barrier();
     if (at.part < schedule.parts)
       add_weights<Traits>(window, schedule, at, planes, gradients, images, rows, sum);
     if (params.bias != nullptr && at.bias_part < schedule.bias_parts && at.bias_filter < filters)
-      add_bias(window, schedule, at, gradients, images, rows, bias);
+      add_bias<Traits::vector>(window, schedule, at, gradients, images, rows, bias);
   }
   write_partials<Traits>(params, at, group, first_filter, filters, shared, sum, bias);
 }
