@@ -36,7 +36,8 @@ class Gemm final : public Subject {
   void add_parameters(Options& options) override {
     options.text("--layout", layout_, "LETTERS",
                  "nn, nt, tn or tt: first letter t if the file of a is (K,M), second letter t if "
-                 "that of b is (N,K) (default: nn)");
+                 "that of b is (N,K); matrices without files are column-major, as in BLAS: with tn both are "
+                 "contiguous along k (default: nn)");
     options.text(
         "--group", group_, "MxNxK,...",
         "products of these sizes in one launch; COUNTxMxNxK repeats a size; run accepts 'files', with "

@@ -104,12 +104,14 @@ void expect_phases(Problem const& p, int images, int channels) {
 
 struct FilterCut {
   int rows, filters, images, blocks;
+  int segment = 0;  // 0: a row
 };
 template <int log2_threads, int run, int filters, int taps, bool swapped>
 void expect_filters(Problem const& p, FilterCut const& cut) {
   WgradDirectRecipe recipe;
   recipe.log2_threads = log2_threads, recipe.rows = cut.rows, recipe.filters = cut.filters;
   recipe.run = run, recipe.thread_filters = filters;
+  recipe.segment = cut.segment > 0 ? cut.segment : static_cast<int>(p.y.extent(3));
   recipe.images = cut.images, recipe.blocks = cut.blocks, recipe.columns.taps = taps;
   plan::WgradDirectForm const gradient = plan::wgrad_direct_form(p);
   ASSERT_EQ(gradient.form.image_is_a, swapped);
@@ -194,10 +196,10 @@ TEST(DirectTiledCuts, FilterGradient) {
                 second = nchw(ConvolutionDirection::filter, second_layer(7));
   constexpr bool swapped = false;
   expect_filters<8, 14, 3, 5, swapped>(first, {28, 6, 2, 3});
-  expect_filters<7, 14, 1, 5, swapped>(first, {4, 6, 1, 21});
+  expect_filters<7, 14, 1, 5, swapped>(first, {4, 6, 1, 21, 14});
   expect_filters<7, 10, 8, 5, swapped>(second, {10, 16, 3, 2});
   expect_filters<9, 10, 6, 5, swapped>(second, {5, 18, 1, 14});
-  expect_filters<8, 4, 4, 5, swapped>(second, {3, 16, 1, 5});
+  expect_filters<8, 4, 4, 5, swapped>(second, {3, 16, 1, 5, 4});
 }
 
 }  // namespace

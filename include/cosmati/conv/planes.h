@@ -34,8 +34,8 @@ COSMATI_DEVICE PlaneLine plane_line(PlaneSchedule const& schedule, int first_row
   return {image, channel, first_row + line - plane * schedule.loaded_rows.divisor};
 }
 
-// Loads `width` elements of one line, a warp's share at a time, of which each thread has four in flight.
-// `last`: with the channels below `channels` of each column.
+// One warp loads the `width` elements of a line; each thread has four loads in flight. `last`: channels are
+// contiguous; loads those below `channels` of each column.
 template <bool last, class Element, class Sum>
 COSMATI_DEVICE void load_line(PlaneSchedule const& schedule, Element const* from, Index column, int width,
                               int channels, Sum* to) {

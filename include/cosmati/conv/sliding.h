@@ -65,7 +65,7 @@ struct PlaneSchedule {
   int rows = 1, columns = 1;                              // including the extent of the windows
   int log2_lanes = 5;                                     // 2^log2_lanes threads load a line
   bool channels_last = false;                             // channels are contiguous in the image
-  bool dense = false;   // rows are complete, follow each other, and begin at vectors (load_dense_planes)
+  bool dense = false;   // rows follow each other; they, channels and images begin at vectors
   bool fill = false;    // some positions are outside the image
   Divisor loaded_rows;  // per plane: the maximum that can exist
   Divisor channels;     // loaded at a time
@@ -135,7 +135,7 @@ struct WgradTileSchedule {
   int gradient_at = 0;  // values in shared memory before the gradient's planes
   int images = 1, rows = 1, passes = 1;
   int parts = 1, bias_parts = 1;  // parts of a pass's segments and of its rows, one per thread
-  int segment = 1;                // outputs of a row
+  int segment = 1;                // outputs of a row: whole runs, or all
   int filters = 1;                // per block
   int filter_groups = 1;          // per block: groups of a thread's filters
   int weights = 0;                // per group, including the bias sums

@@ -88,7 +88,7 @@ struct WgradDirectRecipe {
   int images = 1, rows = 1;         // per pass
   int filters = 1;                  // per block
   int run = 1, thread_filters = 1;  // per thread: outputs of a row, and filters
-  int segment = 1;                  // outputs of a row that a thread processes before those of another row
+  int segment = 1;                  // outputs that a thread processes at a time: whole runs, or a row
   int blocks = 1;                   // blocks that share the passes
   int log2_threads = 5;             // per block
   KnownAxis columns;

@@ -324,9 +324,9 @@ std::string slices_violation(GemmPolicy const& p, Along a, Along b, int element_
 
 bool is_half_empty(GemmPolicy const& p, CanonicalGemm const& form) {
   // TMA fills rows of an N-major B slowly (8x32064x3072 on an H200).
-  int const least_columns = access_of(form.b).along == Along::mn ? 16 : 32;
   bool const rows = p.block_m > 64 && form.m <= p.block_m / 2,
-             columns = p.block_n > least_columns && form.n <= p.block_n / 2;
+             columns = p.block_n > 16 && form.n <= p.block_n / 2 &&
+                       (p.block_n > 32 || access_of(form.b).along == Along::mn);
   bool const blocks = (p.cluster_m > 1 && form.m <= p.block_m * p.cluster_m / 2) ||
                       (p.cluster_n > 1 && form.n <= p.block_n * p.cluster_n / 2);
   return blocks || ((rows || columns) && (form.k > p.block_k || form.batch > 1));

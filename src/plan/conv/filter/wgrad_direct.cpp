@@ -20,7 +20,7 @@ using Problem = ConvolutionProblem;
 constexpr Index sum_lanes = 32;  // WgradDirectTraits
 
 bool reaches_outside(WindowAxis const& axis) {
-  return axis.origin < 0 || axis.origin + halo(axis, axis.outputs) > axis.size;
+  return axis.origin < 0 || axis.origin + window_extent(axis, axis.outputs) > axis.size;
 }
 
 // The smallest pitch of at least `values` that differs from `distance` by a multiple of the banks.
@@ -31,9 +31,10 @@ Index pitch_of(Index values, Index distance) {
 
 PlaneSchedule image_planes(SlidingArguments const& w, WgradDirectRecipe const& recipe) {
   PlaneSchedule planes;
-  planes.rows = to_int(halo(w.rows, recipe.rows));
-  planes.columns = to_int(halo(w.columns, w.columns.outputs));
-  // Adjacent lanes process adjacent rows of taps, then channels: at equal odd distances modulo the banks.
+  planes.rows = to_int(window_extent(w.rows, recipe.rows));
+  planes.columns = to_int(window_extent(w.columns, w.columns.outputs));
+  // Adjacent lanes process adjacent rows of taps, then channels: at equal distances modulo the banks, odd
+  // ones if taps are adjacent.
   planes.row_pitch = planes.columns | 1;
   planes.channel_pitch = to_int(pitch_of(Index{planes.rows} * planes.row_pitch,
                                          Index{w.rows.taps} * w.rows.tap_step * planes.row_pitch));
@@ -54,7 +55,8 @@ PlaneSchedule gradient_planes(WgradDirectForm const& gradient, WgradDirectRecipe
   planes.rows = recipe.rows;
   planes.columns = p.window.columns.outputs;
   planes.row_pitch = to_int(ceiling_divide(planes.columns, vector) * vector);
-  // Adjacent lanes process or store adjacent filters: adjacent vectors modulo the banks.
+  // Adjacent lanes read vectors of adjacent filters, which are adjacent modulo the banks; where lanes store
+  // single channels, four of them meet in a bank.
   planes.channel_pitch = to_int(pitch_of(Index{planes.rows} * planes.row_pitch, vector));
   planes.image_pitch = to_int(Index{recipe.filters} * planes.channel_pitch);
   planes.channels_last = p.gradient_channel == 1 && p.window.outputs > 1;
@@ -248,15 +250,17 @@ Offer<Problem> wgrad_direct(Problem const& problem, Device const& device) {
   recipe.product = product_recipe(gradient.form);
   recipe.own = chosen;
   Index const weights = weights_of(w, makes_bias_gradient(problem, recipe));
-  recipe.product.partial_bytes = static_cast<std::size_t>(
-      chosen.blocks * std::max<Index>(1, gradient.form.groups) * weights * size_of(gradient.form.sum));
+  Index const partial_bytes =
+      chosen.blocks * std::max<Index>(1, gradient.form.groups) * weights * size_of(gradient.form.sum);
+  // The emulator's copies in its own types follow, from which vectors are loaded.
+  recipe.product.partial_bytes =
+      static_cast<std::size_t>(emulated ? emulator::padded_bytes(partial_bytes) : partial_bytes);
   offer.workspace_bytes =
       recipe.product.partial_bytes + (emulated ? emulator::widening_bytes(problem, recipe) : 0);
   offer.predicted_seconds = recipe.product.predicted_seconds = found.seconds;
   offer.text = fmt::format(
       "{} images of {} rows of {} filters at a time, thread {}x{}x{} filters by outputs by taps, {} threads, "
-      "{} "
-      "bytes of shared memory, sums of {} blocks added in a fixed order",
+      "{} bytes of shared memory, sums of {} blocks added in a fixed order",
       chosen.images, chosen.rows, chosen.filters, chosen.thread_filters, chosen.run, chosen.columns.taps,
       threads_of(chosen), chosen.shared_bytes, chosen.blocks);
   return offer;

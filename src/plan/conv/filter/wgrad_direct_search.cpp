@@ -10,9 +10,9 @@ namespace cosmati::plan {
 namespace {
 
 // Instructions of a thread for adjacent outputs of a row.
-class OutputSlots {
+class OutputInstructions {
  public:
-  OutputSlots(WgradDirectForm const& gradient, WgradDirectRecipe const& recipe, Gpu const& gpu)
+  OutputInstructions(WgradDirectForm const& gradient, WgradDirectRecipe const& recipe, Gpu const& gpu)
       : run_(recipe.run) {
     DataType const sum = gradient.form.sum;
     Index const run = recipe.run, filters = recipe.thread_filters, taps = recipe.columns.taps;
@@ -22,7 +22,7 @@ class OutputSlots {
     double const of_product = gpu.fma_f32 / std::max(1.0, rate);
     Index const vector = vector_of_run(recipe.run, size_of(sum));
     of_run_ = to_double(run * filters * taps) * of_product +
-              to_double(halo(gradient.parameters.window.columns, run)) +
+              to_double(window_extent(gradient.parameters.window.columns, run)) +
               to_double(filters * (run / vector + 1)) + 6;
     of_rest_ = to_double(filters * taps) * of_product + to_double(taps + 2 * filters) + 4;
   }
@@ -35,66 +35,75 @@ class OutputSlots {
   double of_run_ = 0, of_rest_ = 0;
 };
 
+constexpr Index bytes_of_banks = 128;
+
 // How many more times than without conflicts a warp accesses shared memory for a run: lanes of different
 // parts read at distances of a segment, or of a row.
 double conflicts_of_run(WgradDirectForm const& gradient, WgradDirectRecipe const& recipe) {
-  constexpr Index lanes = 32, banks = 32;
+  constexpr Index lanes = 32;
   SlidingArguments const& w = gradient.parameters.window;
   Index const slots = slots_of(w, recipe),
               parts = std::min(threads_of(recipe) / slots, ceiling_divide(lanes, slots));
   if (parts == 1) return 0;
   Index const vector = vector_of_run(recipe.run, size_of(gradient.form.sum)), outputs = w.columns.outputs;
+  Index const banks = bytes_of_banks / size_of(gradient.form.sum);
   bool const whole = recipe.segment >= outputs;
   Index const of_dy = whole ? ceiling_divide(outputs, vector) : recipe.segment / vector;
-  Index const of_x = whole ? halo(w.columns, outputs) | 1 : Index{recipe.segment} * w.columns.output_step;
+  Index const of_x = whole ? w.rows.output_step * (window_extent(w.columns, outputs) | 1)
+                           : Index{recipe.segment} * w.columns.output_step;
   auto const more = [&](Index distance, Index units) {
     return to_double(ceiling_divide(parts, units / std::gcd(distance, units)) - 1);
   };
   return to_double(recipe.thread_filters * recipe.run / vector) * more(of_dy, banks / vector) +
-         to_double(halo(w.columns, recipe.run)) * more(of_x, banks);
+         to_double(window_extent(w.columns, recipe.run)) * more(of_x, banks);
 }
 
 // Instructions of a thread for its share of a pass: of the segments of all rows.
-double slots_of_share(WgradDirectForm const& gradient, WgradDirectRecipe const& recipe,
-                      OutputSlots const& outputs_slots) {
-  constexpr double slots_of_segment = 25, slots_of_conflict = 1.9;
+double instructions_of_share(WgradDirectForm const& gradient, WgradDirectRecipe const& recipe,
+                             OutputInstructions const& of_outputs) {
+  constexpr double instructions_of_segment = 25, instructions_of_conflict = 1.9;
   SlidingArguments const& w = gradient.parameters.window;
   Index const parts = threads_of(recipe) / slots_of(w, recipe), outputs = std::max(1, w.columns.outputs);
   Index const segments = Index{recipe.images} * recipe.rows * ceiling_divide(outputs, recipe.segment);
   double const conflicts =
       to_double(ceiling_divide(recipe.segment, recipe.run)) * conflicts_of_run(gradient, recipe);
   return to_double(ceiling_divide(segments, parts)) *
-         (slots_of_segment + outputs_slots(std::min<Index>(outputs, recipe.segment)) +
-          slots_of_conflict * conflicts);
+         (instructions_of_segment + of_outputs(std::min<Index>(outputs, recipe.segment)) +
+          instructions_of_conflict * conflicts);
 }
 // Divides rows among the parts where there are too few of them: into segments of whole runs.
-void choose_segment(WgradDirectForm const& gradient, WgradDirectRecipe& recipe, OutputSlots const& slots) {
+void choose_segment(WgradDirectForm const& gradient, WgradDirectRecipe& recipe,
+                    OutputInstructions const& of_outputs) {
   constexpr Index max_segments = 16;
   Index const outputs = std::max(1, gradient.parameters.window.columns.outputs);
   Index const runs = ceiling_divide(outputs, recipe.run);
   WgradDirectRecipe now = recipe;
+  double least = std::numeric_limits<double>::infinity();
   for (Index count = 1; count <= std::min(runs, max_segments); ++count) {
     now.segment = to_int(count == 1 ? outputs : ceiling_divide(runs, count) * recipe.run);
-    if (count == 1 || slots_of_share(gradient, now, slots) < slots_of_share(gradient, recipe, slots))
-      recipe.segment = now.segment;
+    double const instructions = instructions_of_share(gradient, now, of_outputs);
+    if (instructions >= least) continue;
+    least = instructions;
+    recipe.segment = now.segment;
   }
 }
 
 // What a thread does to load planes into shared memory.
 struct PlaneLoads {
-  double slots = 0, rounds = 0;  // instructions; waits for global memory
+  double instructions = 0, rounds = 0;  // of waiting for global memory
 };
 // `columns`, `rows`: what exists of a plane, at most. `apart`: columns are not adjacent in memory.
 PlaneLoads loads_of(PlaneSchedule const& planes, WgradDirectRecipe const& recipe, Index columns, Index rows,
                     Index vector, bool apart) {
-  constexpr double slots_of_vector = 24, slots_of_long = 6, slots_of_short = 56, slowdown_apart = 4;
+  constexpr double instructions_of_vector = 24, instructions_of_long = 6, instructions_of_short = 56,
+                   slowdown_apart = 4;
   constexpr Index in_flight = 4, warp = 32;
   Index const threads = threads_of(recipe), channels = planes.channels.divisor;
   Index const lanes = Index{1} << planes.log2_lanes;
   if (planes.dense) {
     Index const lines = ceiling_divide(recipe.images * channels, threads / warp),
                 vectors = rows * columns / vector;
-    return {slots_of_vector * to_double(lines * ceiling_divide(vectors, warp)),
+    return {instructions_of_vector * to_double(lines * ceiling_divide(vectors, warp)),
             to_double(lines * ceiling_divide(vectors, in_flight * warp))};
   }
   Index const together = planes.channels_last ? channels : 1, width = columns * together;
@@ -105,7 +114,7 @@ PlaneLoads loads_of(PlaneSchedule const& planes, WgradDirectRecipe const& recipe
       to_double(long_lines ? lines * ceiling_divide(width, in_flight * lanes)
                            : ceiling_divide(lines, in_flight) * ceiling_divide(width, lanes));
   double const slowdown = apart && !planes.channels_last ? slowdown_apart : 1;
-  return {slowdown * (long_lines ? slots_of_long : slots_of_short) * loads, slowdown * rounds};
+  return {slowdown * (long_lines ? instructions_of_long : instructions_of_short) * loads, slowdown * rounds};
 }
 
 constexpr Index issued_per_clock = 4;  // warp instructions of a multiprocessor
@@ -113,10 +122,10 @@ constexpr double share_of_clock = 0.89;
 
 // Predicted seconds of the main kernel. Slots are instructions of a thread; a multiprocessor issues four warp
 // instructions per clock. Both what it issues and what a block waits for were fitted to 76 recipes of ten
-// layers in f32, NCHW, measured on an H200 (docs/decisions/0045): deviation 1.18.
+// layers in f32, NCHW, measured on an H200 (docs/decisions/0026): deviation 1.18.
 double seconds_of(WgradDirectForm const& gradient, WgradDirectRecipe const& recipe, BothPlanes const& both,
-                  OutputSlots const& outputs_slots, Gpu const& gpu) {
-  constexpr double clocks_of_slot = 1.37, clocks_of_round = 734, clocks_of_pass = 2140;
+                  OutputInstructions const& of_outputs, Gpu const& gpu) {
+  constexpr double clocks_of_instruction = 1.37, clocks_of_round = 734, clocks_of_pass = 2140;
   constexpr double share_of_memory = 0.75;
   SlidingArguments const& w = gradient.parameters.window;
   DataType const sum = gradient.form.sum;
@@ -128,8 +137,9 @@ double seconds_of(WgradDirectForm const& gradient, WgradDirectRecipe const& reci
   PlaneLoads const of_dy =
       loads_of(dy, recipe, dy.columns, dy.rows, vector, gradient.parameters.gradient_column != 1);
   double const passes = to_double(ceiling_divide(passes_of(w, recipe), recipe.blocks));
-  double const slots =
-      passes * (slots_of_share(gradient, recipe, outputs_slots) + of_x.slots + of_dy.slots) +
+  double const instructions =
+      passes *
+          (instructions_of_share(gradient, recipe, of_outputs) + of_x.instructions + of_dy.instructions) +
       to_double(parts) * recipe.filters * w.inputs * to_double(taps_of(w)) / to_double(threads) * 4;
   Index const filter_blocks = ceiling_divide(w.outputs, recipe.filters);
   Index const blocks =
@@ -137,16 +147,20 @@ double seconds_of(WgradDirectForm const& gradient, WgradDirectRecipe const& reci
   Index const bytes = shared_values(gradient, recipe, both) * size_of(sum) + 1024;
   Index const resident =
       std::max<Index>(1, std::min(Index{gpu.shared_bytes_per_multiprocessor} / bytes, 512 / threads));
-  double const alone = slots * std::max(clocks_of_slot, to_double(warps) / issued_per_clock) +
+  double const alone = instructions * std::max(clocks_of_instruction, to_double(warps) / issued_per_clock) +
                        passes * (clocks_of_round * (of_x.rounds + of_dy.rounds) + clocks_of_pass);
-  double const clocks = std::hypot(to_double(blocks * warps) * slots / issued_per_clock,
-                                   to_double(ceiling_divide(blocks, resident)) * alone);
+  double const issued = to_double(blocks * warps) * instructions / issued_per_clock;
+  double const waited = to_double(ceiling_divide(blocks, resident)) * alone;
+  double const clocks = std::sqrt(issued * issued + waited * waited);
   double const read =
       to_double(w.images) * to_double(gradient.form.groups) *
       (to_double(filter_blocks * w.inputs) * w.rows.size * w.columns.size * size_of(gradient.image) +
        to_double(w.outputs) * w.rows.outputs * w.columns.outputs * size_of(gradient.gradient));
-  return std::max(clocks / (share_of_clock * gpu.clock_hertz),
-                  read / (share_of_memory * gpu.memory_bytes_per_second));
+  // Channels are separated on their way to shared memory. Measured on an H200: three layers took 1.25 to 1.37
+  // times their predictions.
+  double const slowdown = dy.channels_last ? 1.25 : 1;
+  return slowdown * std::max(clocks / (share_of_clock * gpu.clock_hertz),
+                             read / (share_of_memory * gpu.memory_bytes_per_second));
 }
 
 // Searches for the recipe that is predicted to be fastest.
@@ -158,9 +172,10 @@ class RecipeSearch {
   // Considers recipes for blocks of 2^log2_threads threads that each compute `filters` filters and `run`
   // outputs at a time.
   void consider_tile(int log2_threads, int filters, int run) {
-    constexpr int max_values = 84, max_sums = 56;  // in registers
-    if (filters * columns_.taps > max_sums ||
-        filters * columns_.taps + halo(window_.columns, run) > max_values)
+    constexpr Index max_values = 84, max_sums = 56;  // in registers
+    Index const sums = Index{filters} * columns_.taps;
+    Index const registers = std::max<Index>(1, size_of(gradient_.form.sum) / 4);
+    if (sums * registers > max_sums || (sums + window_extent(window_.columns, run)) * registers > max_values)
       return;
     WgradDirectRecipe now;
     now.columns = columns_;
@@ -171,7 +186,8 @@ class RecipeSearch {
          all = all > 1 ? ceiling_divide(all, 2) : 0) {
       now.filters = to_int(all * filters);
       if (slots_of(window_, now) > threads_of(now) || now.filters > threads_of(now)) continue;
-      for (Index down = 1; down <= window_.rows.outputs; down *= 2) consider_rows(now, down);
+      for (Index down = 1; down < 2 * window_.rows.outputs; down *= 2)
+        consider_rows(now, std::min<Index>(down, window_.rows.outputs));
     }
   }
 
@@ -183,9 +199,9 @@ class RecipeSearch {
   double products_seconds(WgradDirectRecipe const& recipe) const {
     Index const rows = Index{window_.images} * window_.rows.outputs * window_.inputs * window_.rows.taps;
     Index const filters = groups() * ceiling_divide(window_.outputs, recipe.thread_filters);
-    double const slots =
-        to_double(rows) * to_double(filters) * OutputSlots(gradient_, recipe, gpu_)(window_.columns.outputs);
-    return slots / 32 / (issued_per_clock * gpu_.multiprocessors * share_of_clock * gpu_.clock_hertz);
+    double const instructions = to_double(rows) * to_double(filters) *
+                                OutputInstructions(gradient_, recipe, gpu_)(window_.columns.outputs);
+    return instructions / 32 / (issued_per_clock * gpu_.multiprocessors * share_of_clock * gpu_.clock_hertz);
   }
   // `down`: the number of row tiles.
   void consider_rows(WgradDirectRecipe now, Index down) {
@@ -193,23 +209,28 @@ class RecipeSearch {
     now.rows = to_int(std::max<Index>(1, ceiling_divide(window_.rows.outputs, down)));
     for (Index several = down == 1 ? std::min<Index>(images, 16) : 1; several > 0; several /= 2) {
       now.images = to_int(several);
+      Index const values = several * (window_.inputs * window_extent(window_.rows, now.rows) *
+                                          window_extent(window_.columns, window_.columns.outputs) +
+                                      Index{now.filters} * now.rows * window_.columns.outputs);
+      if (values * size_of(gradient_.form.sum) > gpu_.shared_bytes_per_block) continue;
       Index const others = groups() * ceiling_divide(window_.outputs, now.filters);
       BothPlanes const planes(gradient_, now);
       Index const bytes = shared_values(gradient_, now, planes) * size_of(gradient_.form.sum);
       if (bytes > gpu_.shared_bytes_per_block) continue;
       now.shared_bytes = to_int(bytes);
-      OutputSlots const slots(gradient_, now, gpu_);
-      choose_segment(gradient_, now, slots);
+      OutputInstructions const of_outputs(gradient_, now, gpu_);
+      choose_segment(gradient_, now, of_outputs);
       for (Index resident : {1, 2, 4}) {
         now.blocks = to_int(std::clamp<Index>(gpu_.multiprocessors * resident / others, 1,
                                               std::max<Index>(1, passes_of(window_, now))));
-        consider(now, planes, slots);
+        consider(now, planes, of_outputs);
       }
     }
   }
-  void consider(WgradDirectRecipe const& now, BothPlanes const& planes, OutputSlots const& slots) {
+  void consider(WgradDirectRecipe const& now, BothPlanes const& planes,
+                OutputInstructions const& of_outputs) {
     constexpr double launches_seconds = 7.6e-6, sum_seconds = 3e-7;  // per four loads of the summing kernel
-    double const seconds = launches_seconds + seconds_of(gradient_, now, planes, slots, gpu_) +
+    double const seconds = launches_seconds + seconds_of(gradient_, now, planes, of_outputs, gpu_) +
                            sum_seconds * to_double(ceiling_divide(now.blocks, 64));
     if (seconds >= best_.seconds) return;
     best_ = {now, seconds};

@@ -1,4 +1,4 @@
-// The planes in shared memory and the search for the recipe of wgrad_direct, which are parts of its offer.
+// What the plan of wgrad_direct (wgrad_direct.cpp) and the search for its recipe share.
 #pragma once
 #include <limits>
 
@@ -7,7 +7,7 @@
 
 namespace cosmati::plan {
 
-inline Index halo(WindowAxis const& axis, Index outputs) {
+inline Index window_extent(WindowAxis const& axis, Index outputs) {
   return (outputs - 1) * axis.output_step + Index{axis.taps - 1} * axis.tap_step + 1;
 }
 inline Index threads_of(WgradDirectRecipe const& recipe) { return Index{1} << recipe.log2_threads; }
