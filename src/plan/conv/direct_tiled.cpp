@@ -16,19 +16,6 @@ namespace {
 
 using Problem = ConvolutionProblem;
 
-Index halo(WindowAxis const& axis, Index outputs) {
-  return (outputs - 1) * std::abs(axis.output_step) +
-         std::max(0, axis.taps - 1) * Index{std::abs(axis.tap_step)} + 1;
-}
-
-// Like DirectTiled::origin, for the first output.
-Index origin(WindowAxis const& axis) {
-  return axis.origin + (axis.tap_step < 0 ? Index{axis.taps - 1} * axis.tap_step : 0);
-}
-bool reaches_outside(WindowAxis const& axis) {
-  return origin(axis) < 0 || origin(axis) + halo(axis, axis.outputs) > axis.size;
-}
-
 // The number of shared memory wavefronts per warp load of image elements; one wavefront serves each bank
 // once.
 int wavefronts(SlidingForm const& sliding, DirectTiledRecipe const& recipe, PlaneSchedule const& planes) {

@@ -333,7 +333,8 @@ class Search {
     }
     if (std::string no = workspace_violation(own, options_.max_workspace); !no.empty())
       return refuse(std::move(no));
-    std::size_t const workspace = own + (emulated() ? emulator::widening_bytes(problem_, recipe) : 0);
+    std::size_t const workspace =
+        emulator::with_operands(own, emulated() ? emulator::widening_bytes(problem_, recipe) : 0);
     if (!best_.takes(product.predicted_seconds)) return;
     std::string text = fmt::format("{}, {}", name_of(product.policy.main_loop), to_string(product));
     if (recipe.algorithm == ConvolutionAlgorithm::implicit_gemm)

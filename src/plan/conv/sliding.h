@@ -1,6 +1,7 @@
 // A convolution as windows that slide over an image: forms for the kernels direct_tiled and depthwise.
 #pragma once
 #include <algorithm>
+#include <cstdlib>
 #include <string>
 #include <vector>
 
@@ -47,6 +48,17 @@ std::string taps_text(KnownAxis const& axis);
 // The compile-time constants of an axis for a kernel that computes all forms; none if the forms that have
 // taps differ by more than one tap.
 KnownAxis known_axis(std::vector<SlidingForm> const& forms, WindowAxis SlidingArguments::*axis);
+
+// The positions of the image from the first to the last that the windows of adjacent outputs have.
+inline Index halo(WindowAxis const& axis, Index outputs) {
+  return (outputs - 1) * std::abs(axis.output_step) +
+         std::max(0, axis.taps - 1) * Index{std::abs(axis.tap_step)} + 1;
+}
+inline bool reaches_outside(WindowAxis const& axis) {
+  // Like DirectTiled::origin, for the first output.
+  Index const first = axis.origin + (axis.tap_step < 0 ? Index{axis.taps - 1} * axis.tap_step : 0);
+  return first < 0 || first + halo(axis, axis.outputs) > axis.size;
+}
 
 // Adds the pointers of a launch.
 SlidingArguments sliding_arguments(SlidingForm const& sliding, void const* image, void const* filter);

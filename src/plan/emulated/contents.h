@@ -12,6 +12,10 @@ namespace cosmati::emulator {
 
 // Rounds up the workspace bytes of an operand of another type, which is converted before the launch.
 inline Index padded_bytes(Index bytes) { return (bytes + 63) / 64 * 64; }
+// The workspace of `own` bytes and the converted operands, which begin at multiples of 64 bytes.
+inline std::size_t with_operands(std::size_t own, std::size_t operands) {
+  return operands == 0 ? own : static_cast<std::size_t>(padded_bytes(static_cast<Index>(own))) + operands;
+}
 
 struct KernelTypes {
   DataType a, b;

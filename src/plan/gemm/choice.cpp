@@ -171,8 +171,8 @@ void search_partitions(BestOffer<GemmProblem>& best, GemmRecipe const& undivided
       continue;
     }
     finalize_recipe(recipe, k_partition, form, search.device, volume);
-    std::size_t const workspace = workspace_of(recipe) + widening;
-    if (workspace > widening && workspace > search.options.max_workspace) {
+    std::size_t const own = workspace_of(recipe), workspace = emulator::with_operands(own, widening);
+    if (own > 0 && workspace > search.options.max_workspace) {
       if (&k_partition == &k_partitions.front())  // parts need more workspace than complete tiles
         best.refuse(workspace_violation(workspace, search.options.max_workspace));
       continue;

@@ -175,8 +175,8 @@ Offer<Problem> depthwise_filter(Problem const& problem, Device const& device) {
     offer.refusal = fmt::format("{} blocks; a grid has at most 2147483647", blocks * parts);
     return offer;
   }
-  offer.workspace_bytes =
-      recipe.product.partial_bytes + (emulated ? emulator::widening_bytes(problem, recipe) : 0);
+  offer.workspace_bytes = emulator::with_operands(recipe.product.partial_bytes,
+                                                  emulated ? emulator::widening_bytes(problem, recipe) : 0);
 
   // x and dy are read from memory once, and from the L2 cache once per group of taps.
   Gpu const& gpu = device.gpu;

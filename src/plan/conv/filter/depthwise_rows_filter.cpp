@@ -189,8 +189,8 @@ Offer<Problem> depthwise_rows_filter(Problem const& problem, Device const& devic
   recipe.product.predicted_seconds = offer.predicted_seconds;
   recipe.product.partial_bytes =
       rows.parts > 1 ? static_cast<std::size_t>(rows.parts * problem.x.extent(1) * taps * sum_bytes) : 0;
-  offer.workspace_bytes =
-      recipe.product.partial_bytes + (emulated ? emulator::widening_bytes(problem, recipe) : 0);
+  offer.workspace_bytes = emulator::with_operands(recipe.product.partial_bytes,
+                                                  emulated ? emulator::widening_bytes(problem, recipe) : 0);
   offer.text = fmt::format("{} columns by {} channels per thread, down {} rows, {} by {} threads per block",
                            rows.shape.run, rows.shape.vector, rows.groups_of_part, rows.lanes, rows.slots);
   if (rows.parts > 1) offer.text += fmt::format(", {} partial sums added in a fixed order", rows.parts);

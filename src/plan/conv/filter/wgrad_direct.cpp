@@ -19,10 +19,6 @@ using Problem = ConvolutionProblem;
 
 constexpr Index sum_lanes = 32;  // WgradDirectTraits
 
-bool reaches_outside(WindowAxis const& axis) {
-  return axis.origin < 0 || axis.origin + window_extent(axis, axis.outputs) > axis.size;
-}
-
 // The smallest pitch of at least `values` that differs from `distance` by a multiple of the banks.
 Index pitch_of(Index values, Index distance) {
   constexpr Index banks = 32;
@@ -31,8 +27,8 @@ Index pitch_of(Index values, Index distance) {
 
 PlaneSchedule image_planes(SlidingArguments const& w, WgradDirectRecipe const& recipe) {
   PlaneSchedule planes;
-  planes.rows = to_int(window_extent(w.rows, recipe.rows));
-  planes.columns = to_int(window_extent(w.columns, w.columns.outputs));
+  planes.rows = to_int(halo(w.rows, recipe.rows));
+  planes.columns = to_int(halo(w.columns, w.columns.outputs));
   // Adjacent lanes process adjacent rows of taps, then channels: at equal distances modulo the banks, odd
   // ones if taps are adjacent.
   planes.row_pitch = planes.columns | 1;
@@ -250,13 +246,10 @@ Offer<Problem> wgrad_direct(Problem const& problem, Device const& device) {
   recipe.product = product_recipe(gradient.form);
   recipe.own = chosen;
   Index const weights = weights_of(w, makes_bias_gradient(problem, recipe));
-  Index const partial_bytes =
-      chosen.blocks * std::max<Index>(1, gradient.form.groups) * weights * size_of(gradient.form.sum);
-  // The emulator's copies in its own types follow, from which vectors are loaded.
-  recipe.product.partial_bytes =
-      static_cast<std::size_t>(emulated ? emulator::padded_bytes(partial_bytes) : partial_bytes);
-  offer.workspace_bytes =
-      recipe.product.partial_bytes + (emulated ? emulator::widening_bytes(problem, recipe) : 0);
+  recipe.product.partial_bytes = static_cast<std::size_t>(
+      chosen.blocks * std::max<Index>(1, gradient.form.groups) * weights * size_of(gradient.form.sum));
+  offer.workspace_bytes = emulator::with_operands(recipe.product.partial_bytes,
+                                                  emulated ? emulator::widening_bytes(problem, recipe) : 0);
   offer.predicted_seconds = recipe.product.predicted_seconds = found.seconds;
   offer.text = fmt::format(
       "{} images of {} rows of {} filters at a time, thread {}x{}x{} filters by outputs by taps, {} threads, "

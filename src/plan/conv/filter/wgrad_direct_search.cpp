@@ -22,7 +22,7 @@ class OutputInstructions {
     double const of_product = gpu.fma_f32 / std::max(1.0, rate);
     Index const vector = vector_of_run(recipe.run, size_of(sum));
     of_run_ = to_double(run * filters * taps) * of_product +
-              to_double(window_extent(gradient.parameters.window.columns, run)) +
+              to_double(halo(gradient.parameters.window.columns, run)) +
               to_double(filters * (run / vector + 1)) + 6;
     of_rest_ = to_double(filters * taps) * of_product + to_double(taps + 2 * filters) + 4;
   }
@@ -49,13 +49,13 @@ double conflicts_of_run(WgradDirectForm const& gradient, WgradDirectRecipe const
   Index const banks = bytes_of_banks / size_of(gradient.form.sum);
   bool const whole = recipe.segment >= outputs;
   Index const of_dy = whole ? ceiling_divide(outputs, vector) : recipe.segment / vector;
-  Index const of_x = whole ? w.rows.output_step * (window_extent(w.columns, outputs) | 1)
+  Index const of_x = whole ? w.rows.output_step * (halo(w.columns, outputs) | 1)
                            : Index{recipe.segment} * w.columns.output_step;
   auto const more = [&](Index distance, Index units) {
     return to_double(ceiling_divide(parts, units / std::gcd(distance, units)) - 1);
   };
   return to_double(recipe.thread_filters * recipe.run / vector) * more(of_dy, banks / vector) +
-         to_double(window_extent(w.columns, recipe.run)) * more(of_x, banks);
+         to_double(halo(w.columns, recipe.run)) * more(of_x, banks);
 }
 
 // Instructions of a thread for its share of a pass: of the segments of all rows.
@@ -88,13 +88,14 @@ void choose_segment(WgradDirectForm const& gradient, WgradDirectRecipe& recipe,
   }
 }
 
-// What a thread does to load planes into shared memory.
-struct PlaneLoads {
-  double instructions = 0, rounds = 0;  // of waiting for global memory
+// What a thread does.
+struct Work {
+  double instructions = 0, rounds = 0;  // rounds: waits for global memory
 };
-// `columns`, `rows`: what exists of a plane, at most. `apart`: columns are not adjacent in memory.
-PlaneLoads loads_of(PlaneSchedule const& planes, WgradDirectRecipe const& recipe, Index columns, Index rows,
-                    Index vector, bool apart) {
+// To load planes into shared memory. `columns`, `rows`: what exists of a plane, at most. `apart`: columns are
+// not adjacent in memory.
+Work loads_of(PlaneSchedule const& planes, WgradDirectRecipe const& recipe, Index columns, Index rows,
+              Index vector, bool apart) {
   constexpr double instructions_of_vector = 24, instructions_of_long = 6, instructions_of_short = 56,
                    slowdown_apart = 4;
   constexpr Index in_flight = 4, warp = 32;
@@ -117,48 +118,52 @@ PlaneLoads loads_of(PlaneSchedule const& planes, WgradDirectRecipe const& recipe
   return {slowdown * (long_lines ? instructions_of_long : instructions_of_short) * loads, slowdown * rounds};
 }
 
+// In a pass: it loads planes, and adds products.
+Work pass_of(WgradDirectForm const& gradient, WgradDirectRecipe const& recipe, BothPlanes const& both,
+             OutputInstructions const& of_outputs) {
+  SlidingArguments const& w = gradient.parameters.window;
+  Index const vector = vector_of_run(recipe.run, size_of(gradient.form.sum));
+  PlaneSchedule const &x = both.x, &dy = both.dy;
+  Work const of_x = loads_of(x, recipe, std::clamp(w.columns.size, 1, x.columns), x.loaded_rows.divisor,
+                             vector, w.columns.image_stride != 1);
+  Work const of_dy =
+      loads_of(dy, recipe, dy.columns, dy.rows, vector, gradient.parameters.gradient_column != 1);
+  return {instructions_of_share(gradient, recipe, of_outputs) + of_x.instructions + of_dy.instructions,
+          of_x.rounds + of_dy.rounds};
+}
+
 constexpr Index issued_per_clock = 4;  // warp instructions of a multiprocessor
 constexpr double share_of_clock = 0.89;
 
-// Predicted seconds of the main kernel. Slots are instructions of a thread; a multiprocessor issues four warp
-// instructions per clock. Both what it issues and what a block waits for were fitted to 76 recipes of ten
-// layers in f32, NCHW, measured on an H200 (docs/decisions/0026): deviation 1.18.
-double seconds_of(WgradDirectForm const& gradient, WgradDirectRecipe const& recipe, BothPlanes const& both,
-                  OutputInstructions const& of_outputs, Gpu const& gpu) {
+// Predicted seconds of the main kernel. Both what a multiprocessor issues and what a block waits for were
+// fitted to 76 recipes of ten layers in f32, NCHW, measured on an H200 (docs/decisions/0026): deviation 1.18.
+double seconds_of(WgradDirectForm const& gradient, WgradDirectRecipe const& recipe, BothPlanes const& planes,
+                  Work const& pass, Gpu const& gpu) {
   constexpr double clocks_of_instruction = 1.37, clocks_of_round = 734, clocks_of_pass = 2140;
   constexpr double share_of_memory = 0.75;
   SlidingArguments const& w = gradient.parameters.window;
-  DataType const sum = gradient.form.sum;
   Index const threads = threads_of(recipe), parts = threads / slots_of(w, recipe), warps = threads / 32;
-  Index const vector = vector_of_run(recipe.run, size_of(sum));
-  PlaneSchedule const &x = both.x, &dy = both.dy;
-  PlaneLoads const of_x = loads_of(x, recipe, std::clamp(w.columns.size, 1, x.columns), x.loaded_rows.divisor,
-                                   vector, w.columns.image_stride != 1);
-  PlaneLoads const of_dy =
-      loads_of(dy, recipe, dy.columns, dy.rows, vector, gradient.parameters.gradient_column != 1);
   double const passes = to_double(ceiling_divide(passes_of(w, recipe), recipe.blocks));
-  double const instructions =
-      passes *
-          (instructions_of_share(gradient, recipe, of_outputs) + of_x.instructions + of_dy.instructions) +
-      to_double(parts) * recipe.filters * w.inputs * to_double(taps_of(w)) / to_double(threads) * 4;
+  double const instructions = passes * pass.instructions + to_double(parts) * recipe.filters * w.inputs *
+                                                               to_double(taps_of(w)) / to_double(threads) * 4;
   Index const filter_blocks = ceiling_divide(w.outputs, recipe.filters);
   Index const blocks =
       ceiling_divide(recipe.blocks * filter_blocks * gradient.form.groups, gpu.multiprocessors);
-  Index const bytes = shared_values(gradient, recipe, both) * size_of(sum) + 1024;
+  Index const bytes = recipe.shared_bytes + 1024;
   Index const resident =
       std::max<Index>(1, std::min(Index{gpu.shared_bytes_per_multiprocessor} / bytes, 512 / threads));
   double const alone = instructions * std::max(clocks_of_instruction, to_double(warps) / issued_per_clock) +
-                       passes * (clocks_of_round * (of_x.rounds + of_dy.rounds) + clocks_of_pass);
+                       passes * (clocks_of_round * pass.rounds + clocks_of_pass);
   double const issued = to_double(blocks * warps) * instructions / issued_per_clock;
   double const waited = to_double(ceiling_divide(blocks, resident)) * alone;
-  double const clocks = std::sqrt(issued * issued + waited * waited);
+  double const clocks = std::sqrt(issued * issued + waited * waited);  // std::hypot would require glibc 2.35
   double const read =
       to_double(w.images) * to_double(gradient.form.groups) *
       (to_double(filter_blocks * w.inputs) * w.rows.size * w.columns.size * size_of(gradient.image) +
        to_double(w.outputs) * w.rows.outputs * w.columns.outputs * size_of(gradient.gradient));
   // Channels are separated on their way to shared memory. Measured on an H200: three layers took 1.25 to 1.37
   // times their predictions.
-  double const slowdown = dy.channels_last ? 1.25 : 1;
+  double const slowdown = planes.dy.channels_last ? 1.25 : 1;
   return slowdown * std::max(clocks / (share_of_clock * gpu.clock_hertz),
                              read / (share_of_memory * gpu.memory_bytes_per_second));
 }
@@ -175,19 +180,19 @@ class RecipeSearch {
     constexpr Index max_values = 84, max_sums = 56;  // in registers
     Index const sums = Index{filters} * columns_.taps;
     Index const registers = std::max<Index>(1, size_of(gradient_.form.sum) / 4);
-    if (sums * registers > max_sums || (sums + window_extent(window_.columns, run)) * registers > max_values)
-      return;
+    if (sums * registers > max_sums || (sums + halo(window_.columns, run)) * registers > max_values) return;
     WgradDirectRecipe now;
     now.columns = columns_;
     now.log2_threads = log2_threads;
     now.run = run, now.thread_filters = filters;
-    if (products_seconds(now) >= best_.seconds) return;
+    OutputInstructions const of_outputs(gradient_, now, gpu_);
+    if (products_seconds(now, of_outputs) >= best_.seconds) return;
     for (Index all = ceiling_divide(window_.outputs, filters); all > 0;
          all = all > 1 ? ceiling_divide(all, 2) : 0) {
       now.filters = to_int(all * filters);
       if (slots_of(window_, now) > threads_of(now) || now.filters > threads_of(now)) continue;
       for (Index down = 1; down < 2 * window_.rows.outputs; down *= 2)
-        consider_rows(now, std::min<Index>(down, window_.rows.outputs));
+        consider_rows(now, std::min<Index>(down, window_.rows.outputs), of_outputs);
     }
   }
 
@@ -196,21 +201,21 @@ class RecipeSearch {
  private:
   Index groups() const { return std::max<Index>(1, gradient_.form.groups); }
   // If every multiprocessor only computed products.
-  double products_seconds(WgradDirectRecipe const& recipe) const {
+  double products_seconds(WgradDirectRecipe const& recipe, OutputInstructions const& of_outputs) const {
     Index const rows = Index{window_.images} * window_.rows.outputs * window_.inputs * window_.rows.taps;
     Index const filters = groups() * ceiling_divide(window_.outputs, recipe.thread_filters);
-    double const instructions = to_double(rows) * to_double(filters) *
-                                OutputInstructions(gradient_, recipe, gpu_)(window_.columns.outputs);
+    double const instructions = to_double(rows) * to_double(filters) * of_outputs(window_.columns.outputs);
     return instructions / 32 / (issued_per_clock * gpu_.multiprocessors * share_of_clock * gpu_.clock_hertz);
   }
   // `down`: the number of row tiles.
-  void consider_rows(WgradDirectRecipe now, Index down) {
+  void consider_rows(WgradDirectRecipe now, Index down, OutputInstructions const& of_outputs) {
     Index const images = std::max(1, window_.images);
     now.rows = to_int(std::max<Index>(1, ceiling_divide(window_.rows.outputs, down)));
     for (Index several = down == 1 ? std::min<Index>(images, 16) : 1; several > 0; several /= 2) {
       now.images = to_int(several);
-      Index const values = several * (window_.inputs * window_extent(window_.rows, now.rows) *
-                                          window_extent(window_.columns, window_.columns.outputs) +
+      // Far too large planes, whose pitches are not integers of 32 bits.
+      Index const values = several * (window_.inputs * halo(window_.rows, now.rows) *
+                                          halo(window_.columns, window_.columns.outputs) +
                                       Index{now.filters} * now.rows * window_.columns.outputs);
       if (values * size_of(gradient_.form.sum) > gpu_.shared_bytes_per_block) continue;
       Index const others = groups() * ceiling_divide(window_.outputs, now.filters);
@@ -218,19 +223,18 @@ class RecipeSearch {
       Index const bytes = shared_values(gradient_, now, planes) * size_of(gradient_.form.sum);
       if (bytes > gpu_.shared_bytes_per_block) continue;
       now.shared_bytes = to_int(bytes);
-      OutputInstructions const of_outputs(gradient_, now, gpu_);
       choose_segment(gradient_, now, of_outputs);
+      Work const pass = pass_of(gradient_, now, planes, of_outputs);
       for (Index resident : {1, 2, 4}) {
         now.blocks = to_int(std::clamp<Index>(gpu_.multiprocessors * resident / others, 1,
                                               std::max<Index>(1, passes_of(window_, now))));
-        consider(now, planes, of_outputs);
+        consider(now, planes, pass);
       }
     }
   }
-  void consider(WgradDirectRecipe const& now, BothPlanes const& planes,
-                OutputInstructions const& of_outputs) {
+  void consider(WgradDirectRecipe const& now, BothPlanes const& planes, Work const& pass) {
     constexpr double launches_seconds = 7.6e-6, sum_seconds = 3e-7;  // per four loads of the summing kernel
-    double const seconds = launches_seconds + seconds_of(gradient_, now, planes, of_outputs, gpu_) +
+    double const seconds = launches_seconds + seconds_of(gradient_, now, planes, pass, gpu_) +
                            sum_seconds * to_double(ceiling_divide(now.blocks, 64));
     if (seconds >= best_.seconds) return;
     best_ = {now, seconds};

@@ -7,9 +7,6 @@
 
 namespace cosmati::plan {
 
-inline Index window_extent(WindowAxis const& axis, Index outputs) {
-  return (outputs - 1) * axis.output_step + Index{axis.taps - 1} * axis.tap_step + 1;
-}
 inline Index threads_of(WgradDirectRecipe const& recipe) { return Index{1} << recipe.log2_threads; }
 inline Index slots_of(SlidingArguments const& w, WgradDirectRecipe const& recipe) {
   return Index{recipe.filters / recipe.thread_filters} * w.inputs * w.rows.taps;

@@ -16,7 +16,9 @@ KernelOperand widened(program::Program& program, KernelOperand from, TensorDescr
   if (tensor.type == to) return from;
   Index const count = tensor.layout.span();
   auto const bytes = static_cast<std::size_t>(emulator::padded_bytes(count * size_of(to)));
-  KernelOperand const copy{from.tensor, program.workspace.add(slot, bytes), true};
+  auto const offset =
+      static_cast<std::size_t>(emulator::padded_bytes(static_cast<Index>(program.workspace.bytes)));
+  KernelOperand const copy{from.tensor, program.workspace.add(slot, offset, bytes), true};
   program.steps.push_back(program::launch_of<WidenParameters>(
       add_kernel(program, {.entry = "widen_kernel", .traits = "all types"}), {},
       [from, copy, to, count, type = tensor.type](program::Run const& run, WidenParameters& parameters) {
