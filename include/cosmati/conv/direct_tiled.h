@@ -160,7 +160,16 @@ struct DirectTiled {
   }
 };
 
-// Stores a thread's results starting at pixel `pixel` and filter `filter`.
+COSMATI_DEVICE DigitArguments const& digits_of(DigitArguments const& d) { return d; }
+template <class Destination, class Real>
+COSMATI_DEVICE void store_result(DigitArguments const& d, Index offset, Real value) {
+  using Element = typename Destination::Element;
+  arch::as_global(static_cast<Element*>(d.data))[offset] = arch::number_cast<Element>(value);
+}
+
+// Stores a thread's results starting at pixel `pixel` and filter `filter`. If the filters are the rows of D
+// (`swapped`), they are elements apart: their offsets, multiples of two steps, take fewer instructions than
+// tiles of D do, whose digits need two divisions for each element.
 template <class Traits>
 COSMATI_DEVICE void store_results(
     typename Traits::Params const& params, Index group, int pixel, int present_rows, int filter,
@@ -168,23 +177,42 @@ COSMATI_DEVICE void store_results(
     typename Traits::Sum const (&sum)[Traits::tile.thread_filters][Traits::tile.thread_rows]) {
   using Real = typename Traits::Epilogue::Real;
   constexpr int rows = Traits::tile.thread_rows, filters = Traits::tile.thread_filters;
-  constexpr int count = Traits::swapped ? 1 : filters;
-  COSMATI_UNROLL
-  for (int f = 0; f < filters; f += count) {
-    if (f >= present_filters) break;
+  int const number = params.window.rows.number;
+  if constexpr (Traits::swapped) {
+    DigitArguments const& d = digits_of(params.d);
+    auto const offset_of = [&](int at) {
+      Digits const digits = d.column_extents.digits(at);
+      return digits.first * d.column_stride[0] + digits.middle * d.column_stride[1] +
+             digits.last * d.column_stride[2];
+    };
+    Index const of_filter = d.row_stride[2], at = offset_of(pixel);
+    Index const of_row = present_rows > 1 ? offset_of(pixel + number) - at : 0;
+    Index const first = group * d.batch_stride + filter * of_filter + at;
+    COSMATI_UNROLL
+    for (int f = 0; f < filters; ++f) {
+      if (f >= present_filters) break;
+      COSMATI_UNROLL
+      for (int p = 0; p < rows; ++p) {
+        if (p >= present_rows) break;
+        Real value[1] = {arch::number_cast<Real>(sum[f][p])};
+        typename Traits::Epilogue::Tile const epilogue(params.epilogue, group, filter + f,
+                                                       pixel + p * number);
+        Traits::Epilogue::apply(epilogue, 0, 0, 1, value);
+        store_result<typename Traits::Destination>(params.d, first + f * of_filter + p * of_row, value[0]);
+      }
+    }
+  } else {
     COSMATI_UNROLL
     for (int p = 0; p < rows; ++p) {
       if (p >= present_rows) break;
-      Real value[count];
+      Real value[filters];
       COSMATI_UNROLL
-      for (int v = 0; v < count; ++v) value[v] = arch::number_cast<Real>(sum[f + v][p]);
-      int const at = pixel + p * params.window.rows.number;
-      int const m = Traits::swapped ? filter + f : at, n = Traits::swapped ? at : filter;
-      int const present = present_filters < count ? present_filters : count;
-      typename Traits::Epilogue::Tile const epilogue(params.epilogue, group, m, n);
-      Traits::Epilogue::apply(epilogue, 0, 0, present, value);
-      typename Traits::Destination::Tile const d(params.d, group, m, n);
-      d.store(0, 0, present, value);
+      for (int f = 0; f < filters; ++f) value[f] = arch::number_cast<Real>(sum[f][p]);
+      int const at = pixel + p * number;
+      typename Traits::Epilogue::Tile const epilogue(params.epilogue, group, at, filter);
+      Traits::Epilogue::apply(epilogue, 0, 0, present_filters, value);
+      typename Traits::Destination::Tile const d(params.d, group, at, filter);
+      d.store(0, 0, present_filters, value);
     }
   }
 }

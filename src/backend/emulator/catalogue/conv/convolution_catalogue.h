@@ -13,6 +13,17 @@
 #include "src/plan/conv/product_program.h"
 #include "src/plan/emulated/policy.h"
 
+namespace cosmati::plan {
+
+// Like those of direct_tiled.h, for D of a type known at run time.
+inline DigitArguments const& digits_of(HostDestinationArguments const& d) { return d.digits; }
+template <class Destination>
+void store_result(HostDestinationArguments const& d, Index offset, double value) {
+  cosmati::store(d.type, d.digits.data, offset, value);
+}
+
+}  // namespace cosmati::plan
+
 namespace cosmati::emulator {
 
 // Adds a kernel with TMA or wgmma, which runs as clusters of one block.
