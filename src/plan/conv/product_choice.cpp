@@ -223,15 +223,22 @@ class Search {
     return tile_steps * elements / (device_.gpu.multiprocessors * device_.gpu.clock_hertz);
   }
 
+  bool is_planar() const { return problem_.x.layout.stride[3] == 1; }
+
   // The slowdown of single-element loads where multiplying is fast. Measured on an H200: 2.4 to 3.6 times the
   // prediction for 16-bit types with multiply-adds, 1.6 to 4.6 times for tf32 on tensor cores, and 1.1 to 1.7
-  // times for f32, in 64 convolutions of ResNet-50.
-  static double elements_factor(GemmRecipe const& product, ConvolutionForm const& form) {
+  // times for f32, in 64 convolutions of ResNet-50. First layers in f32, NCHW, whose k indices are decoded,
+  // took 1.27 (k = 147), 1.24 (100) and 1.53 and 1.68 times (27) as long as that.
+  double elements_factor(ConvolutionRecipe const& recipe, ConvolutionForm const& form) const {
+    GemmRecipe const& product = recipe.product;
     int const size = size_of(form.a.type), run = std::min(product.a.width, product.b.width) * size;
     bool const halves = product.policy.multiply == Multiply::fma && size == 2 && run < 4;
     if (halves || (form.a.type == DataType::tf32 && run == 4)) return 3;
     bool const is_f32 = product.policy.multiply == Multiply::fma && form.a.type == DataType::f32;
-    return is_f32 && form.image().access.width == 1 ? 1.25 : 1;
+    if (!is_f32 || form.image().access.width > 1) return 1;
+    bool const decoded = problem_.direction == ConvolutionDirection::forward && is_planar() &&
+                         form.image().windowed && !recipe.stepwise && !recipe.unrolls();
+    return decoded ? 1.25 * (1.15 + 11 / to_double(std::max<Index>(1, form.depth()))) : 1.25;
   }
 
   // With 1x1 filters, runs of an image are predicted to be as fast as those of a matrix, but their positions
@@ -248,7 +255,8 @@ class Search {
   // filter gradients of the suites took 1.2 to 1.7 times their prediction. Runs of 4 bytes (18 channels of
   // 56x56) took 106 us (31), single elements (3 channels of 512x512) 750 us (276). In tf32, by mma.sync or
   // multiply-adds: 24 channels of 112x112 took 346 and 386 us (209, 233), 26 of 56x56 136 us (59). Unrolled
-  // 16-bit images of 3 channels took 254 and 107 us (176, 61), of 256 channels of 56x56 in NCHW 131 us (88).
+  // 16-bit images of 3 channels took 254 and 107 us (176, 61), of 256 channels of 56x56 in NCHW 131 us (88);
+  // in f32, 3 channels of 224x224 to 64 by 3x3 took 971 us (655).
   double windows_factor(GemmRecipe const& product, ConvolutionForm const& form, bool unrolled) const {
     if (!wgmma_device_violation(device_.gpu).empty()) return 1;
     WindowForm const& image = form.image();
@@ -257,10 +265,12 @@ class Search {
     // elements_factor() corrects single elements of tf32.
     if (form.a.type == DataType::tf32)
       return !image.windowed || of_filter || run < 8 ? 1 : run < 16 ? 2.3 : 1.65;
-    if (size != 2) return 1;
     constexpr Index few_channels = 8;
-    bool const planar = problem_.x.layout.stride[3] == 1 && has_one_tap(problem_);
-    if (unrolled && !of_filter && (problem_.w.extent(1) < few_channels || planar)) return 1.45;
+    bool const few =
+        problem_.w.extent(1) < few_channels && (size == 2 || (form.a.type == DataType::f32 && is_planar()));
+    bool const planar = size == 2 && is_planar() && has_one_tap(problem_);
+    if (unrolled && !of_filter && (few || planar)) return 1.45;
+    if (size != 2) return 1;
     if (product.policy.multiply != Multiply::mma) return 1;
     if (of_filter) return 1.35;
     if (!image.windowed) return 1;
@@ -271,8 +281,8 @@ class Search {
   // H200, 1x1 convolutions with stride 2 from 256 channels of 56x56 and 512 of 28x28 took 238 and 211 us in
   // f16 (predicted: 82 and 72).
   double gaps_factor(GemmRecipe const& product) const {
-    bool const gaps = problem_.direction == ConvolutionDirection::data && problem_.stride[1] > 1 &&
-                      problem_.x.layout.stride[3] == 1;
+    bool const gaps =
+        problem_.direction == ConvolutionDirection::data && problem_.stride[1] > 1 && is_planar();
     return gaps && size_of(problem_.x.type) == 2 && product.policy.multiply == Multiply::mma ? 2.9 : 1;
   }
 
@@ -317,7 +327,7 @@ class Search {
       flags = phases.flag_bytes, partials = phases.partial_bytes;
       recipe.launches = 1;
     }
-    seconds *= elements_factor(product, stepped.front()) * digits_factor(stepped.front()) *
+    seconds *= elements_factor(recipe, stepped.front()) * digits_factor(stepped.front()) *
                windows_factor(product, stepped.front(), recipe.unrolls()) * gaps_factor(product);
     seconds += predict_repack(product, device_.gpu) + scattered_seconds(product, stepped.front(), products);
     if (emulated()) product.policy.partition = Partition::split_k;
