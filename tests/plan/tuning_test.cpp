@@ -359,6 +359,7 @@ TEST(Tuning, PlansGoByEveryBuiltInLineForAProduct) {
     // Lines of bf16 apply to f16, too.
     DataType const type = words.starts_with("gemm a=f32")    ? DataType::f32
                           : words.starts_with("gemm a=tf32") ? DataType::tf32
+                          : words.starts_with("gemm a=f16")  ? DataType::f16
                                                              : DataType::bf16;
     auto const problem_in = [&](DataType of) {
       TuningLine line;
