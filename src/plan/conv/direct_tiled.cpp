@@ -132,14 +132,15 @@ BlockCost block_cost(SlidingForm const& sliding, DirectTiledRecipe const& recipe
     loads = scattered * to_double(ceiling_divide(width, lanes) * ceiling_divide(lines, threads / lanes)) +
             to_double(ceiling_divide(weight_values(sliding, recipe), threads));
   }
-  double const slots = to_double(columns) * slots_of_column + to_double(rounds) * loads * slots_of_load +
-                       to_double(sums) * slots_of_result + slots_of_block;
-  double const issued = slots + to_double(sums) * (issued_of_result - slots_of_result);
+  double const without_results =
+      to_double(columns) * slots_of_column + to_double(rounds) * loads * slots_of_load + slots_of_block;
+  double const issued = without_results + to_double(sums) * issued_of_result;
+  double const waited_for = without_results + to_double(sums) * slots_of_result;
   double const warp = std::max({issued / 4 / share_of_issue, to_double(columns * (places + 2 * filters)),
                                 to_double(sums) * clocks_of_result});
-  return {
-      to_double(threads / 32) * warp,
-      slots * dependent + to_double(rounds) * (clocks_of_round + loads * clocks_of_load) + clocks_of_block};
+  return {to_double(threads / 32) * warp, waited_for * dependent +
+                                              to_double(rounds) * (clocks_of_round + loads * clocks_of_load) +
+                                              clocks_of_block};
 }
 
 // A form of a launch, for all that cost the same: phases that differ only in where they begin.
