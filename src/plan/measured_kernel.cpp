@@ -151,6 +151,15 @@ std::string measured_class(GemmProblem const& problem, Backend backend) {
   return words.insert(words.find(' '), std::string(" backend=") + name_of(backend));
 }
 
+TuningLine const* line_with_bias_gradient(ConvolutionProblem const& problem, Device const& device,
+                                          PlanOptions const& options) {
+  if (problem.direction != ConvolutionDirection::filter || problem.db.present()) return nullptr;
+  ConvolutionProblem with_bias = problem;
+  with_bias.db = describe(problem.w.type, Shape(problem.y.extent(1)));
+  TuningLine const* const line = line_of_class(options, measured_class(with_bias, device.backend), device);
+  return line != nullptr && line->recipe.ends_with(bias_gradient_apart) ? line : nullptr;
+}
+
 std::string device_name(Device const& device) {
   if (device.backend == Backend::cuda || device.backend == Backend::emulator) return tuning_name(device.gpu);
   std::string name =

@@ -3,6 +3,7 @@
 #pragma once
 #include <concepts>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -22,6 +23,15 @@ namespace cosmati::plan {
 std::string measured_class(ConvolutionProblem const& problem, Backend backend);
 std::string measured_class(GemmProblem const& problem, Backend backend);
 
+// How the recipe of a filter gradient ends in readable form if a kernel of its own computes the bias
+// gradient.
+inline constexpr std::string_view bias_gradient_apart = ", then the bias gradient";
+
+// Returns the line of the same filter gradient with a bias gradient, if its kernel computes the bias gradient
+// apart: without it, that kernel saves a whole pass, and no other can save more. Null for other problems.
+TuningLine const* line_with_bias_gradient(ConvolutionProblem const& problem, Device const& device,
+                                          PlanOptions const& options);
+
 // Problems for which such lines exist.
 template <class Problem>
 concept HasMeasuredClass = requires(Problem const& problem) {
@@ -39,7 +49,11 @@ TuningLine const* measured_line(Problem const& problem, Device const& device, Pl
     bool const asked = !options.kernel.empty() || !options.policy.empty() || options.batch_invariant;
     // Built-in lines for products have policies, and are found by their kernels.
     if (std::same_as<Problem, GemmProblem> && options.tuning == nullptr) return nullptr;
-    return asked ? nullptr : line_of_class(options, measured_class(problem, device.backend), device);
+    if (asked) return nullptr;
+    TuningLine const* line = line_of_class(options, measured_class(problem, device.backend), device);
+    if constexpr (std::same_as<Problem, ConvolutionProblem>)
+      if (line == nullptr) line = line_with_bias_gradient(problem, device, options);
+    return line;
   }
   return nullptr;
 }

@@ -179,5 +179,46 @@ TEST(MeasuredKernel, BuiltInLinesNameKernelsOfConvolutions) {
   EXPECT_NE(make_plan(problem, device, predicted).kernel, plan.kernel);
 }
 
+ConvolutionProblem filter_gradient(Index n, Index c, Index h, Index w, Index k, Index side) {
+  ConvolutionProblem problem;
+  problem.direction = ConvolutionDirection::filter;
+  problem.x = describe(DataType::f16, image_layout(TensorFormat::nhwc, n, c, h, w));
+  problem.y = describe(DataType::f16, image_layout(TensorFormat::nhwc, n, k, h, w));
+  problem.w = describe(DataType::f16, image_layout(TensorFormat::nhwc, k, c, side, side));
+  for (Index* const pad : {problem.pad_begin, problem.pad_end}) pad[0] = pad[1] = side / 2;
+  return problem;
+}
+
+TEST(MeasuredKernel, LinesWithTheBiasGradientApartAreForGradientsWithoutOne) {
+  Device device;
+  device.backend = Backend::cuda;
+  device.gpu = describe_gpu("h200");
+  auto const is_measured = [&](ConvolutionProblem const& problem) {
+    return make_plan(problem, device).chosen().note.find("measured, built-in") != std::string::npos;
+  };
+  ConvolutionProblem apart = filter_gradient(16, 128, 40, 175, 128, 3);
+  EXPECT_TRUE(is_measured(apart));
+  EXPECT_EQ(make_plan(apart, device).kernel, "warp_specialized");
+  apart.db = describe(DataType::f16, Shape(128));
+  EXPECT_TRUE(is_measured(apart));
+  // A kernel that computes the bias gradient as well may lose its advantage without it.
+  ConvolutionProblem problem = apart;
+  PlanOptions direct;
+  direct.kernel = "direct";
+  std::vector<Found<ConvolutionProblem>> found(1);
+  found[0].prepared = Prepared<ConvolutionProblem>(make_plan(problem, device, direct), nullptr);
+  found[0].seconds = 1e-5;
+  TuningLine line = tuning_line(found, {});
+  line.time = "2026-01-31T23:59:59Z";
+  problem.db = {};
+  EXPECT_EQ(make_plan(problem, device, by(line)).kernel, "direct");
+  line.recipe = "one thread per element, bias gradient included";
+  EXPECT_NE(make_plan(problem, device, by(line)).kernel, "direct");
+  // A gradient of the data has no bias gradient to leave out.
+  ConvolutionProblem data = filter_gradient(16, 128, 40, 175, 128, 3);
+  data.direction = ConvolutionDirection::data;
+  EXPECT_FALSE(is_measured(data));
+}
+
 }  // namespace
 }  // namespace cosmati

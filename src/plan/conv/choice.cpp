@@ -37,6 +37,7 @@
 #include "src/plan/emulated/contents.h"
 #include "src/plan/gemm/operand_paths.h"
 #include "src/plan/integers.h"
+#include "src/plan/measured_kernel.h"
 
 namespace cosmati::plan {
 namespace {
@@ -157,7 +158,7 @@ Offer<Problem> offer_with_bias(Problem const& problem, Device const& device, Pla
   std::size_t const left = options.max_workspace - std::min(before, options.max_workspace);
   offer.recipe.bias_bytes = bias_workspace(problem, device, left);
   offer.workspace_bytes = before + offer.recipe.bias_bytes;
-  offer.text += ", then the bias gradient";
+  offer.text += bias_gradient_apart;
   return offer;
 }
 
