@@ -1,5 +1,5 @@
-// Data gradients of convolutions with patches that do not overlap, by one product and a copy: when this is
-// planned, and results.
+// Gradients of convolutions with patches that do not overlap, or of single pixels with a stride, by one
+// product and a copy: when this is planned, and results.
 #include "src/plan/conv/nested/patch_gemm.h"
 
 #include <gtest/gtest.h>
@@ -17,12 +17,12 @@ constexpr char const* kernel = "patch_gemm";
 
 // `down` by `across` patches of `taps` by `taps` pixels.
 ConvolutionProblem patches(DataType type, Index images, Index channels, Index filters, Index taps, Index down,
-                           Index across) {
+                           Index across, ConvolutionDirection direction = ConvolutionDirection::data) {
   Geometry g;
   g.n = images, g.c = channels, g.k = filters, g.r = g.s = taps;
   g.h = down * taps, g.w = across * taps;
   g.stride[0] = g.stride[1] = taps;
-  return problem_of(ConvolutionDirection::data, type, type, TensorFormat::nhwc, g);
+  return problem_of(direction, type, type, TensorFormat::nhwc, g);
 }
 
 TEST(PatchGemm, IsChosenForVisionTransformers) {
@@ -43,17 +43,52 @@ TEST(PatchGemm, AreTheReferences) {
   for (DataType const type : {DataType::f64, DataType::f32, DataType::f16})
     for (Index const channels : {1, 3, 8})
       for (Index const taps : {2, 3}) {
-        ConvolutionProblem problem = patches(type, 2, channels, 5, taps, 3, 4);
-        SCOPED_TRACE(std::string(name_of(type)) + ' ' + std::to_string(channels) + " channels, " +
-                     std::to_string(taps) + " taps");
-        expect_right(problem, kernel);
-        problem.w.layout.stride[0] += 3;
-        expect_right(problem, kernel);
-        // As when the last columns of a larger image are left out.
-        problem.x.layout.stride[2] += 4 * channels;
-        problem.x.layout.stride[0] = problem.x.layout.stride[2] * problem.x.extent(2);
+        for (auto const direction : {ConvolutionDirection::data, ConvolutionDirection::filter}) {
+          ConvolutionProblem problem = patches(type, 2, channels, 5, taps, 3, 4, direction);
+          SCOPED_TRACE(std::string(name_of(type)) + ' ' + std::to_string(channels) + " channels, " +
+                       std::to_string(taps) + " taps, " + std::to_string(static_cast<int>(direction)));
+          expect_right(problem, kernel);
+          problem.w.layout.stride[0] += 3;
+          expect_right(problem, kernel);
+          // As when the last columns of a larger image are left out.
+          problem.x.layout.stride[2] += 4 * channels;
+          problem.x.layout.stride[0] = problem.x.layout.stride[2] * problem.x.extent(2);
+          expect_right(problem, kernel);
+        }
+      }
+}
+
+// A filter of one tap, whose windows are every second or third pixel of any tensor.
+TEST(PatchGemm, CopiesPixelsWithAStride) {
+  for (DataType const type : {DataType::f64, DataType::f32, DataType::f16})
+    for (auto const& [down, across, height, width] :
+         {std::array{2, 2, 8, 8}, {2, 2, 7, 9}, {3, 2, 9, 8}, {1, 3, 4, 7}, {2, 2, 1, 5}}) {
+      Geometry g;
+      g.n = 3, g.c = 6, g.k = 5, g.r = g.s = 1, g.h = height, g.w = width;
+      g.stride[0] = down, g.stride[1] = across;
+      for (TensorFormat const format : {TensorFormat::nhwc, TensorFormat::nchw}) {
+        SCOPED_TRACE(std::string(name_of(type)) + ' ' + std::to_string(height) + ' ' + std::to_string(down));
+        ConvolutionProblem problem = problem_of(ConvolutionDirection::filter, type, type, format, g);
+        if (format == TensorFormat::nchw)  // the pixels of all images of dy need one stride
+          problem.y.layout = image_layout(TensorFormat::nhwc, 3, 5, problem.y.extent(2), problem.y.extent(3));
         expect_right(problem, kernel);
       }
+    }
+}
+
+TEST(PatchGemm, IsChosenForTheFilterGradientsOfShortcutsInTf32) {
+  Geometry g;
+  g.n = 64, g.c = 512, g.k = 1024, g.r = g.s = 1, g.h = g.w = 28;
+  g.stride[0] = g.stride[1] = 2;
+  ConvolutionProblem problem =
+      problem_of(ConvolutionDirection::filter, DataType::tf32, DataType::tf32, TensorFormat::nhwc, g);
+  problem.w.type = DataType::f32;
+  auto const plan = make_plan(problem, described_h200());
+  EXPECT_EQ(plan.kernel, kernel);
+  GemmProblem const product = plan::plan_of_patches(plan).problem;
+  EXPECT_EQ(product.m(), 1024);
+  EXPECT_EQ(product.n(), 512);
+  EXPECT_EQ(product.k(), 64 * 14 * 14);
 }
 
 // Single rows, columns and patches, whose strides have no meaning.
@@ -128,19 +163,31 @@ TEST(PatchGemm, RefusesOtherWindows) {
   EXPECT_EQ(refusal_in(ConvolutionDirection::data),
             "stride 1 and dilation 1; patches of 2 taps that cover dx need 2 and 1");
   EXPECT_EQ(refusal_in(ConvolutionDirection::filter),
-            "computes only data gradients, whose patches are the rows of a matrix");
+            "stride 1 and dilation 1; patches of 2 taps that cover x need 2 and 1");
+  EXPECT_EQ(refusal_in(ConvolutionDirection::forward), "computes only gradients of data and filters");
+  g.r = g.s = 1, g.stride[1] = 2, g.pad_begin[0] = 1;
+  EXPECT_EQ(refusal_in(ConvolutionDirection::filter),
+            "windows lie in the padding of rows; each must be a pixel of x");
+  EXPECT_EQ(refusal_in(ConvolutionDirection::data), "the filter has 1x1 taps, whose patches are pixels");
+  g.pad_begin[0] = 0, g.pad_end[1] = 1, g.w = 8;
+  EXPECT_EQ(refusal_in(ConvolutionDirection::filter),
+            "windows lie in the padding of columns; each must be a pixel of x");
+  g.pad_end[1] = 0, g.stride[0] = g.stride[1] = 1;
+  EXPECT_EQ(refusal_in(ConvolutionDirection::filter), "stride 1; the pixels of a 1x1 filter need no copy");
 }
 
 // The patches in units of 256 bytes, and the memory of the product and the copy.
 TEST(PatchGemm, KeepsTheLimitOfWorkspace) {
-  ConvolutionProblem const problem = patches(DataType::f32, 2, 3, 5, 2, 3, 4);
-  PlanOptions options;
-  options.kernel = kernel;
-  std::size_t const whole = make_plan(problem, emulated_device(), options).workspace_bytes;
-  EXPECT_GE(whole, 24U * 12 * 4);
-  expect_right(problem, kernel, "", whole);
-  options.max_workspace = 255;
-  EXPECT_THROW((void)make_plan(problem, emulated_device(), options), Error);
+  for (auto const direction : {ConvolutionDirection::data, ConvolutionDirection::filter}) {
+    ConvolutionProblem const problem = patches(DataType::f32, 2, 3, 5, 2, 3, 4, direction);
+    PlanOptions options;
+    options.kernel = kernel;
+    std::size_t const whole = make_plan(problem, emulated_device(), options).workspace_bytes;
+    EXPECT_GE(whole, 24U * 12 * 4);
+    expect_right(problem, kernel, "", whole);
+    options.max_workspace = 255;
+    EXPECT_THROW((void)make_plan(problem, emulated_device(), options), Error);
+  }
 }
 
 }  // namespace

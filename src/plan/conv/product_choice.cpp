@@ -254,7 +254,8 @@ class Search {
   // with stride 2 took 45.7 us (predicted: 26), a data gradient from 32 filters of 56x56 took 82 us (56), and
   // filter gradients of the suites took 1.2 to 1.7 times their prediction. Runs of 4 bytes (18 channels of
   // 56x56) took 106 us (31), single elements (3 channels of 512x512) 750 us (276). In tf32, by mma.sync or
-  // multiply-adds: 24 channels of 112x112 took 346 and 386 us (209, 233), 26 of 56x56 136 us (59). Unrolled
+  // multiply-adds: 24 channels of 112x112 took 346 and 386 us (209, 233), 26 of 56x56 136 us (59); filter
+  // gradients of 1x1 with stride 2 took 174 us (106) and 149 (99), unrolled 199 (135) and 162 (115). Unrolled
   // 16-bit images of 3 channels took 254 and 107 us (176, 61), of 256 channels of 56x56 in NCHW 131 us (88);
   // in f32, 3 channels of 224x224 to 64 by 3x3 took 971 us (655).
   double windows_factor(GemmRecipe const& product, ConvolutionForm const& form, bool unrolled) const {
@@ -263,8 +264,11 @@ class Search {
     int const size = size_of(form.a.type), run = image.access.width * size;
     bool const of_filter = problem_.direction == ConvolutionDirection::filter;
     // elements_factor() corrects single elements of tf32.
-    if (form.a.type == DataType::tf32)
+    if (form.a.type == DataType::tf32) {
+      bool const pixels = of_filter && has_one_tap(problem_) && problem_.stride[1] > 1;
+      if (pixels && !is_planar()) return 1.55;
       return !image.windowed || of_filter || run < 8 ? 1 : run < 16 ? 2.3 : 1.65;
+    }
     constexpr Index few_channels = 8;
     bool const few =
         problem_.w.extent(1) < few_channels && (size == 2 || (form.a.type == DataType::f32 && is_planar()));

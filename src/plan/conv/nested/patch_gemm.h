@@ -1,7 +1,8 @@
-// The data gradient of a convolution whose windows are patches that do not overlap (stride = taps, as in the
-// first layer of a vision transformer): one matrix product gives all pixels of all patches, and a copy moves
-// them to their places in dx. Each phase of such a gradient has a single tap, and with many phases the
-// kernels for phases multiply matrices of few columns.
+// Gradients of convolutions whose windows are patches that do not overlap (stride = taps, as in the first
+// layer of a vision transformer), or single pixels with a stride. The data gradient is one matrix product,
+// which gives all pixels of all patches, and a copy, which moves them to their places in dx: each of its
+// phases has a single tap, and with many phases the kernels for phases multiply matrices of few columns. The
+// filter gradient is a copy of the patches, side by side, and one product, which reads them in full rows.
 #pragma once
 #include "cosmati/ops/convolution.h"
 #include "cosmati/ops/elementwise.h"
