@@ -22,11 +22,14 @@ TuningTable const& built_in_tuning() {
   return table;
 }
 
-// The class of the same problem in bf16; empty if nothing is in f16.
-std::string in_bf16(std::string problems) {
+// The class of the same problem with f16 and bf16 exchanged; empty if it has neither.
+std::string with_types_exchanged(std::string problems) {
   bool found = false;
-  for (std::size_t at = 0; (at = problems.find("=f16/", at)) != std::string::npos; found = true)
-    problems.insert(at + 1, "b");
+  for (std::size_t at = 0; (at = problems.find("f16/", at)) != std::string::npos; at += 4, found = true)
+    if (problems[at - 1] == '=')
+      problems.insert(at++, "b");
+    else
+      problems.erase(--at, 1);
   return found ? problems : std::string();
 }
 
@@ -67,7 +70,7 @@ TuningLine const* line_of_class(PlanOptions const& options, std::string const& p
   TuningTable const& table = built_in_tuning();
   TuningLine const* const line = table.find(problems, name);
   if (line != nullptr) return line;
-  std::string const other = in_bf16(problems);
+  std::string const other = with_types_exchanged(problems);
   return other.empty() ? nullptr : table.find(other, name);
 }
 

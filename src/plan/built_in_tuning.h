@@ -15,8 +15,8 @@ std::span<std::string_view const> built_in_tuning_lines();
 
 // Returns the line for a class of problems: that of options.tuning, otherwise the built-in one unless the
 // options exclude built-in lines; null if there is none. Built-in lines also apply to GPUs of the same
-// compute capability and number of multiprocessors, and lines for bf16 also apply to f16, which takes the
-// same time.
+// compute capability and number of multiprocessors, and lines for one of f16 and bf16 also apply to the
+// other, which takes the same time.
 TuningLine const* line_of_class(PlanOptions const& options, std::string const& problems,
                                 Device const& device);
 

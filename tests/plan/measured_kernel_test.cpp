@@ -177,6 +177,10 @@ TEST(MeasuredKernel, BuiltInLinesNameKernelsOfConvolutions) {
   PlanOptions predicted;
   predicted.built_in_tuning = false;
   EXPECT_NE(make_plan(problem, device, predicted).kernel, plan.kernel);
+  for (TensorDescription* const tensor : {&problem.x, &problem.w, &problem.y}) tensor->type = DataType::bf16;
+  EXPECT_EQ(make_plan(problem, device).kernel, plan.kernel) << "bf16 takes the same time";
+  problem.x.type = DataType::f32;
+  EXPECT_EQ(make_plan(problem, device).chosen().note.find("measured, built-in"), std::string::npos);
 }
 
 ConvolutionProblem filter_gradient(Index n, Index c, Index h, Index w, Index k, Index side) {

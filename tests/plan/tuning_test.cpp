@@ -356,7 +356,6 @@ TEST(Tuning, PlansGoByEveryBuiltInLineForAProduct) {
     if (!words.starts_with("gemm ")) continue;
     ++lines;
     TuningTable const table = TuningTable::parse(words, "h200.txt");
-    // Lines of bf16 apply to f16, too.
     DataType const type = words.starts_with("gemm a=f32")    ? DataType::f32
                           : words.starts_with("gemm a=tf32") ? DataType::tf32
                           : words.starts_with("gemm a=f16")  ? DataType::f16
@@ -377,8 +376,9 @@ TEST(Tuning, PlansGoByEveryBuiltInLineForAProduct) {
     };
     EXPECT_TRUE(follows(make_plan(problem, gpu_device("h200")))) << words;
     EXPECT_TRUE(follows(make_plan(problem, gpu_device("h100")))) << "on a similar GPU: " << words;
-    if (type == DataType::bf16) {
-      EXPECT_TRUE(follows(make_plan(problem_in(DataType::f16), gpu_device("h200")))) << words;
+    if (type == DataType::bf16 || type == DataType::f16) {
+      DataType const other = type == DataType::f16 ? DataType::bf16 : DataType::f16;
+      EXPECT_TRUE(follows(make_plan(problem_in(other), gpu_device("h200")))) << words;
     }
     if (problem.batch() > 1 && line->kernel == "warp_specialized") {
       auto pointers = problem;
