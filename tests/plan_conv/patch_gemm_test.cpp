@@ -40,7 +40,7 @@ TEST(PatchGemm, IsChosenForVisionTransformers) {
 }
 
 TEST(PatchGemm, AreTheReferences) {
-  for (DataType const type : {DataType::f64, DataType::f32, DataType::f16})
+  for (DataType const type : {DataType::f64, DataType::f32, DataType::tf32, DataType::f16})
     for (Index const channels : {1, 3, 8})
       for (Index const taps : {2, 3}) {
         for (auto const direction : {ConvolutionDirection::data, ConvolutionDirection::filter}) {
@@ -60,7 +60,7 @@ TEST(PatchGemm, AreTheReferences) {
 
 // A filter of one tap, whose windows are every second or third pixel of any tensor.
 TEST(PatchGemm, CopiesPixelsWithAStride) {
-  for (DataType const type : {DataType::f64, DataType::f32, DataType::f16})
+  for (DataType const type : {DataType::f64, DataType::f32, DataType::tf32, DataType::f16})
     for (auto const& [down, across, height, width] :
          {std::array{2, 2, 8, 8}, {2, 2, 7, 9}, {3, 2, 9, 8}, {1, 3, 4, 7}, {2, 2, 1, 5}}) {
       Geometry g;
@@ -89,6 +89,12 @@ TEST(PatchGemm, IsChosenForTheFilterGradientsOfShortcutsInTf32) {
   EXPECT_EQ(product.m(), 1024);
   EXPECT_EQ(product.n(), 512);
   EXPECT_EQ(product.k(), 64 * 14 * 14);
+  EXPECT_EQ(product.b.layout.stride[1], 1) << "contiguous along k, as wgmma takes tf32";
+  problem.x.type = problem.y.type = problem.w.type = DataType::f16;
+  PlanOptions options;
+  options.kernel = kernel;
+  auto const of_f16 = make_plan(problem, described_h200(), options);
+  EXPECT_EQ(plan::plan_of_patches(of_f16).problem.b.layout.stride[2], 1);
 }
 
 // Single rows, columns and patches, whose strides have no meaning.

@@ -211,6 +211,7 @@ struct GroupWindowsRecipe {
 struct SlicesRecipe {
   Index images = 0;
   std::optional<double> max_error;  // limit for the plans of the slices
+  bool along_k = false;             // patch_gemm: the matrix of patches is contiguous along the product's k
   friend bool operator==(SlicesRecipe const&, SlicesRecipe const&) = default;
 };
 

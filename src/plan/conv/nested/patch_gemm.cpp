@@ -19,6 +19,7 @@ struct Patches {
   GemmProblem product;    // data: d(patch, place within it); filter: b is that matrix, d(filter, place)
   TransformProblem copy;  // data: from the product's result to dx; filter: from x
   bool from_x = false;
+  Run patch, place;  // of the matrix of patches
 
   TensorDescription const& between() const { return from_x ? product.b : product.d; }
 };
@@ -65,19 +66,20 @@ std::string patch_violation(Problem const& p) {
   return {};
 }
 
-// Describes the copy between the image and the matrix of patches, one after the other; returns why it cannot.
-std::string describe_copy(Problem const& p, TransformProblem& copy) {
+// Describes the copy between the image and the matrix of patches; returns why it cannot.
+std::string describe_copy(Problem const& p, Patches& made) {
   TensorDescription image = p.x, dense = p.x;
   dense.alignment = TensorDescription::default_alignment;
+  Index const columns = p.y.extent(3), patch = made.patch.stride, place = made.place.stride;
   if (has_one_tap(p)) {
-    dense.layout =
-        image_layout(TensorFormat::nhwc, p.y.extent(0), p.x.extent(1), p.y.extent(2), p.y.extent(3));
-    image.layout.shape = dense.layout.shape;
+    image.layout.shape = dense.layout.shape = Shape(p.y.extent(0), p.x.extent(1), p.y.extent(2), columns);
+    Index const in_matrix[] = {p.y.extent(2) * columns * patch, place, columns * patch, patch};
+    for (int d = 0; d < 4; ++d) dense.layout.stride[d] = in_matrix[d];
     for (int i : {0, 1}) image.layout.stride[2 + i] *= p.stride[i];
   } else {
-    Index const down = p.w.extent(2), across = p.w.extent(3), columns = p.y.extent(3);
+    Index const down = p.w.extent(2), across = p.w.extent(3);
     Index const row = p.x.layout.stride[2], column = p.x.layout.stride[3];
-    char const* const name = p.direction == ConvolutionDirection::filter ? "x" : "dx";
+    char const* const name = made.from_x ? "x" : "dx";
     auto const of_row = joined(Run{across, column}, run_of(p.x, 1)),
                rows = joined(run_of(p.x, 0), Run{p.y.extent(2), down * row});
     if (!of_row)
@@ -86,16 +88,16 @@ std::string describe_copy(Problem const& p, TransformProblem& copy) {
     // (row of patches, column and channel of a patch, its row, column of patches)
     Index const run = of_row->extent;
     image.layout.shape = dense.layout.shape = Shape(rows->extent, run, down, columns);
-    Index const in_matrix[] = {columns * down * run, 1, run, down * run},
+    Index const in_matrix[] = {columns * patch, place, run * place, patch},
                 in_image[] = {rows->stride, of_row->stride, row, across * column};
     for (int d = 0; d < 4; ++d) dense.layout.stride[d] = in_matrix[d], image.layout.stride[d] = in_image[d];
   }
-  copy = p.direction == ConvolutionDirection::filter ? TransformProblem{image, dense}
-                                                     : TransformProblem{dense, image};
+  made.copy = made.from_x ? TransformProblem{image, dense} : TransformProblem{dense, image};
   return {};
 }
 
-Patches patches_of(Problem const& p) {
+// along_k: the matrix of patches is contiguous along them, not along the elements of each.
+Patches patches_of(Problem const& p, bool along_k) {
   Patches made;
   made.refusal = patch_violation(p);
   if (!made.refusal.empty()) return made;
@@ -103,17 +105,27 @@ Patches patches_of(Problem const& p) {
              places = joined(run_of(p.w, 2), joined(run_of(p.w, 3), run_of(p.w, 1)));
   made.refusal = !pixels   ? "dy: no single stride covers the pixels of all images"
                  : !places ? "w: no single stride covers all taps and channels (channels last)"
-                           : describe_copy(p, made.copy);
+                           : "";
+  if (!made.refusal.empty()) return made;
+  made.from_x = p.direction == ConvolutionDirection::filter;
+  Index const run = 16 / std::min(16, size_of(p.x.type)), padded = (pixels->extent + run - 1) / run * run;
+  made.patch = {pixels->extent, along_k ? 1 : places->extent};
+  made.place = {places->extent, along_k ? padded : 1};
+  made.refusal = describe_copy(p, made);
   if (!made.refusal.empty()) return made;
   GemmProblem& product = made.product;
   Run const one, filters = run_of(p.w, 0), of_y = run_of(p.y, 1);
-  made.from_x = p.direction == ConvolutionDirection::filter;
-  Shape const patches(Index{1}, pixels->extent, places->extent);
+  TensorDescription between = matrix(p.x, one, made.patch, made.place);
+  between.alignment = TensorDescription::default_alignment;
   product.a = made.from_x ? matrix(p.y, one, of_y, *pixels) : matrix(p.y, one, *pixels, of_y);
-  product.b = made.from_x ? describe(p.x.type, patches) : matrix(p.w, one, filters, *places);
-  product.d = made.from_x ? matrix(p.w, one, filters, *places) : describe(p.x.type, patches);
+  product.b = made.from_x ? between : matrix(p.w, one, filters, *places);
+  product.d = made.from_x ? matrix(p.w, one, filters, *places) : between;
   product.epilogue = p.epilogue;
   return made;
+}
+
+Patches patches_of(Plan<Problem> const& plan) {
+  return patches_of(plan.problem, std::get<SlicesRecipe>(plan.recipe.own).along_k);
 }
 
 class PatchGemm final : public Kernel<Problem> {
@@ -147,12 +159,12 @@ class PatchGemm final : public Kernel<Problem> {
 }  // namespace
 
 Plan<GemmProblem> plan_of_patches(Plan<Problem> const& plan) {
-  Patches const patches = patches_of(plan.problem);
+  Patches const patches = patches_of(plan);
   return make_plan(patches.product, plan.device, options_beside(patches.between(), plan));
 }
 
 Plan<TransformProblem> plan_of_places(Plan<Problem> const& plan) {
-  Patches const patches = patches_of(plan.problem);
+  Patches const patches = patches_of(plan);
   return make_plan(patches.copy, plan.device, options_beside(patches.between(), plan));
 }
 
@@ -160,19 +172,19 @@ std::unique_ptr<Kernel<Problem>> prepare_patch_gemm(Plan<Problem> const& plan) {
   return std::make_unique<PatchGemm>(plan);
 }
 
-Offer<Problem> patch_gemm(Problem const& problem, Device const& device, PlanOptions const& options) {
-  // Twelve filter gradients on an H200 took 1.08 to 1.38 times as long as both parts are predicted to take.
-  constexpr double longer = 1.25;
-  Offer<Problem> offer;
-  offer.refusal = problem_violation(problem, device.backend);
-  if (offer.refusal.empty()) offer.refusal = options.policy.refusal();
-  if (!offer.refusal.empty()) return offer;
-  Patches const made = patches_of(problem);
+// Twelve filter gradients on an H200 took 1.08 to 1.38 times as long as both parts are predicted to take.
+constexpr double longer = 1.25;
+
+namespace {
+
+// Fills in the offer with the plans of both parts, or with the reason for refusing.
+void plan_parts(Offer<Problem>& offer, Patches const& made, Device const& device,
+                PlanOptions const& options) {
   offer.refusal = made.refusal;
-  if (!offer.refusal.empty()) return offer;
+  if (!offer.refusal.empty()) return;
   std::size_t const own = bytes_between(made.between()), limit = workspace_limit(options, device);
   offer.refusal = workspace_violation(own, limit);
-  if (!offer.refusal.empty()) return offer;
+  if (!offer.refusal.empty()) return;
   offer.refusal = refusal_of_inner(limit - own, [&] {
     PlanOptions const left = options_within(limit - own, options.max_error);
     auto const product = make_plan(made.product, device, left);
@@ -188,9 +200,30 @@ Offer<Problem> patch_gemm(Problem const& problem, Device const& device, PlanOpti
       offer.text = fmt::format("{} patches of {} elements by {}: {}, then moved to their places: {}",
                                made.product.m(), made.product.n(), product.kernel, first.recipe, then.recipe);
   });
+}
+
+}  // namespace
+
+Offer<Problem> patch_gemm(Problem const& problem, Device const& device, PlanOptions const& options) {
+  Offer<Problem> offer;
+  offer.refusal = problem_violation(problem, device.backend);
+  if (offer.refusal.empty()) offer.refusal = options.policy.refusal();
+  if (!offer.refusal.empty()) return offer;
+  plan_parts(offer, patches_of(problem, false), device, options);
   offer.recipe.algorithm = ConvolutionAlgorithm::patch_gemm;
   offer.recipe.own = SlicesRecipe{0, options.max_error};
-  return offer;
+  // wgmma takes tf32 only along k. Rows of fewer patches are not transposed in tiles: 1024 to 2048 channels
+  // by 1x1 with stride 2 to 7x7 took 76 us on an H200 instead of 66.
+  constexpr Index least_columns = 8;
+  if (problem.direction != ConvolutionDirection::filter || problem.x.type != DataType::tf32 ||
+      problem.y.extent(3) < least_columns)
+    return offer;
+  Offer<Problem> along_k = offer;
+  plan_parts(along_k, patches_of(problem, true), device, options);
+  along_k.recipe.own = SlicesRecipe{0, options.max_error, true};
+  bool const better = along_k.refusal.empty() &&
+                      (!offer.refusal.empty() || along_k.predicted_seconds < offer.predicted_seconds);
+  return better ? along_k : offer;
 }
 
 }  // namespace cosmati::plan
