@@ -183,7 +183,7 @@ TEST(PackedWindows, TheWorkspaceHasALimit) {
 
 TEST(PackedWindows, WhatLiesWellIsNotPacked) {
   Geometry geometry = first_layer();
-  geometry.c = 64;
+  geometry.c = geometry.k = 128, geometry.stride[0] = geometry.stride[1] = 2;
   auto const plan = make_plan(problem(forward, TensorFormat::nhwc, geometry), described_h200(), {});
   EXPECT_EQ(plan.kernel, kernel);
   EXPECT_FALSE(std::get<PackRecipe>(plan.recipe.own).image);

@@ -270,7 +270,7 @@ TEST(WindowProduct, RefusalsHoldTheNumbers) {
 
 TEST(WindowProduct, PoliciesOfOneMainLoopAreNotForAnother) {
   Geometry geometry = windowed_geometries().front();
-  geometry.n = 64, geometry.h = geometry.w = 56;
+  geometry.n = 64, geometry.c = geometry.k = 128, geometry.h = geometry.w = 56;
   PlanOptions options;
   EXPECT_EQ(make_plan(nhwc(forward, geometry), described_h200(), options).kernel, kernel);
   options.policy = "main_loop=multistage,multiply=mma";

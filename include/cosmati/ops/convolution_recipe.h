@@ -8,6 +8,7 @@
 #include "cosmati/conv/dgrad_small_c_shape.h"
 #include "cosmati/conv/fft/fft_policy.h"
 #include "cosmati/conv/grouped/group_windows_shape.h"
+#include "cosmati/conv/image_windows_shape.h"
 #include "cosmati/conv/sliding_policy.h"
 #include "cosmati/conv/wgrad_taps_shape.h"
 #include "cosmati/conv/winograd/winograd_policy.h"
@@ -43,7 +44,8 @@ enum class ConvolutionAlgorithm : unsigned char {
   image_products,
   patch_gemm,
   group_windows,
-  group_slices
+  group_slices,
+  image_windows
 };
 
 // The matrix that unroll_gemm writes before the product (cosmati/conv/unroll.h): lines contiguous along
@@ -205,6 +207,13 @@ struct GroupWindowsRecipe {
   friend bool operator==(GroupWindowsRecipe const&, GroupWindowsRecipe const&) = default;
 };
 
+// The recipe of image_windows, convolutions by wgmma from images in shared memory
+// (cosmati/conv/image_windows.h).
+struct ImageWindowsRecipe {
+  ImageWindowsShape shape;
+  friend bool operator==(ImageWindowsRecipe const&, ImageWindowsRecipe const&) = default;
+};
+
 // The recipe of algorithms that run other plans: image_slices, one after another, each for `images` images;
 // with images = 0, depth_taps, one after another, one per tap along the depth; channels_last, a single one;
 // group_slices, one per group; image_products, one product per image; patch_gemm, one product.
@@ -228,7 +237,7 @@ struct ConvolutionRecipe {
   std::variant<std::monostate, PackRecipe, UnrollRecipe, DirectTiledRecipe, WgradDirectRecipe,
                DepthwiseRecipe, DepthwiseFilterRecipe, DepthwiseRowsRecipe, DepthwiseRowsFilterRecipe,
                DepthwiseTileRecipe, DgradSmallCRecipe, WinogradRecipe, FftRecipe, SlicesRecipe,
-               WgradTapsRecipe, GroupWindowsRecipe>
+               WgradTapsRecipe, GroupWindowsRecipe, ImageWindowsRecipe>
       own;
   std::size_t bias_bytes =
       0;  // at the end of the workspace, for the bias gradient (alone or with the filter gradient)
@@ -253,7 +262,8 @@ struct ConvolutionRecipe {
            algorithm != ConvolutionAlgorithm::wgrad_small_c &&
            algorithm != ConvolutionAlgorithm::wgrad_pointwise &&
            algorithm != ConvolutionAlgorithm::wgrad_taps && algorithm != ConvolutionAlgorithm::grouped &&
-           algorithm != ConvolutionAlgorithm::group_windows;
+           algorithm != ConvolutionAlgorithm::group_windows &&
+           algorithm != ConvolutionAlgorithm::image_windows;
   }
   bool is_dgrad_small_c() const { return algorithm == ConvolutionAlgorithm::dgrad_small_c; }
   bool is_direct() const { return algorithm == ConvolutionAlgorithm::direct; }

@@ -31,6 +31,7 @@
 #include "src/plan/conv/program.h"
 #include "src/plan/conv/sliding.h"
 #include "src/plan/conv/unroll.h"
+#include "src/plan/conv/windows/image_windows.h"
 #include "src/plan/conv/windows/merged_phases.h"
 #include "src/plan/conv/windows/tma_im2col.h"
 #include "src/plan/conv/winograd/winograd.h"
@@ -290,6 +291,8 @@ std::vector<Candidate<Problem>> convolution_candidates(Backend) {
   of_groups.offer = &offer_with_bias<&grouped>;
   Candidate<Problem> by_wgmma{"group_windows", {}, nullptr, prepare};
   by_wgmma.offer = &offer_with_bias<&group_windows>;
+  Candidate<Problem> in_shared{"image_windows", {}, nullptr, prepare};
+  in_shared.offer = &offer_with_bias<&image_windows>;
   Candidate<Problem> by_group{"group_slices", {}, nullptr, &prepare_on<&prepare_group_slices>};
   by_group.offer = &offer_with_bias<&group_slices>;
   Candidate<Problem> product{"gemm", {}, nullptr, &prepare_on<&prepare_plain_gemm>};
@@ -310,10 +313,11 @@ std::vector<Candidate<Problem>> convolution_candidates(Backend) {
   Candidate<Problem> copies{"channels_last", {}, nullptr, &prepare_on<&prepare_channels_last>};
   copies.offer = &offer_with_bias<&channels_last>;
   copies.batch_invariant = true;
-  return {product,    by_image, by_patch,        pointwise_gradient, first_gradient, all_taps,    windows,
-          phases,     general,  copies,          transformed,        by_frequency,   unrolled,    walking,
-          by_channel, by_wgmma, of_groups,       by_group,           few_channels,   first_layer, tiled,
-          simple,     slices,   bias_candidate()};
+  return {
+      product,         by_image,  by_patch, pointwise_gradient, first_gradient, all_taps, windows, in_shared,
+      phases,          general,   copies,   transformed,        by_frequency,   unrolled, walking, by_channel,
+      by_wgmma,        of_groups, by_group, few_channels,       first_layer,    tiled,    simple,  slices,
+      bias_candidate()};
 }
 
 }  // namespace cosmati::plan

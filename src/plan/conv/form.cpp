@@ -463,6 +463,19 @@ ConvolutionForm all_channels_form(ConvolutionProblem const& problem) {
                                                                            : forms_of(problem).front());
 }
 
+ConvolutionForm with_merged_rows(ConvolutionForm form) {
+  auto const is_even = [&](DigitForm const& result) {
+    Index const* const stride = result.arguments.row_stride;
+    return !result.by_m ||
+           ((form.m[1].extent == 1 || stride[1] == form.m[2].extent * stride[2]) &&
+            (form.m[0].extent == 1 || stride[0] == form.m[1].extent * form.m[2].extent * stride[2]));
+  };
+  if (is_even(form.d) && std::ranges::all_of(form.operands, is_even) &&
+      std::ranges::all_of(form.stores, is_even))
+    form.m[0].letter = form.m[1].letter = '1';
+  return form;
+}
+
 ConvolutionForm stepwise(ConvolutionForm form, int block_k) {
   Index const padded = (form.k[2].extent + block_k - 1) / block_k * block_k;
   form.k[2].extent = padded;

@@ -102,6 +102,10 @@ ConvolutionForm with_all_channels(ConvolutionForm form);
 // Returns the form with all channels of a forward convolution, or of a data gradient over all pixels of dx.
 ConvolutionForm all_channels_form(ConvolutionProblem const& problem);
 
+// If every result and operand has a constant distance between consecutive values of m, it becomes a single
+// digit, which needs no divisions. For the types of a composed kernel; its arguments are those of `form`.
+ConvolutionForm with_merged_rows(ConvolutionForm form);
+
 // Pads the last digit of k so that each step of `block_k` has constant values of the other digits.
 ConvolutionForm stepwise(ConvolutionForm form, int block_k);
 

@@ -18,6 +18,7 @@
 #include "src/plan/conv/grouped/grouped.h"
 #include "src/plan/conv/product_program.h"
 #include "src/plan/conv/sliding.h"
+#include "src/plan/conv/windows/image_windows.h"
 #include "src/plan/conv/windows/tma_im2col.h"
 #include "src/plan/conv/windows/window_program.h"
 #include "src/plan/conv/winograd/winograd_filter.h"
@@ -42,6 +43,7 @@ program::Program program_of(Plan<ConvolutionProblem> const& plan) {
     case ConvolutionAlgorithm::wgrad_small_c: return wgrad_small_c_program(plan);
     case ConvolutionAlgorithm::grouped: return filter ? grouped_filter_program(plan) : grouped_program(plan);
     case ConvolutionAlgorithm::group_windows: return group_windows_program(plan);
+    case ConvolutionAlgorithm::image_windows: return image_windows_program(plan);
     case ConvolutionAlgorithm::wgrad_taps: return wgrad_taps_program(plan);
     case ConvolutionAlgorithm::winograd:
       return filter ? winograd_filter_program(plan) : winograd_program(plan);

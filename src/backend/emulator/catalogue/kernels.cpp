@@ -26,6 +26,7 @@ RunKernel find_kernel(std::string const& key) {
                             &add_wgrad_pointwise,
                             &add_wgrad_small_c,
                             &add_group_windows,
+                            &add_image_windows,
                             &add_grouped,
                             &add_fft,
                             &add_wgrad_direct,

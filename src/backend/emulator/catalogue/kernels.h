@@ -32,6 +32,7 @@ void add_fprop_small_c(KernelTable& table);
 void add_wgrad_pointwise(KernelTable& table);
 void add_wgrad_small_c(KernelTable& table);
 void add_group_windows(KernelTable& table);
+void add_image_windows(KernelTable& table);
 void add_grouped(KernelTable& table);
 void add_fft(KernelTable& table);
 void add_wgrad_direct(KernelTable& table);

@@ -174,23 +174,6 @@ class GroupWindowsSearch {
   BestOffer<Problem> best_;
 };
 
-// The filters of a block's groups for all taps, in lines of their contiguous channels.
-program::TiledTensor filter_boxes(TensorDescription const& w, void* data, GroupWindowsShape const& shape) {
-  int const size = size_of(w.type);
-  Index const* const stride = w.layout.stride;
-  program::TiledTensor boxes{
-      .address = data,
-      .rank = 4,
-      .element_bytes = size,
-      .extent = {w.extent(1), w.extent(0), w.extent(3), w.extent(2)},
-      .box = {shape.filter_line_channels(), shape.tap_lines(), shape.columns.taps, shape.rows.taps},
-      .swizzle_bytes = shape.filter_line_channels() * size};
-  boxes.stride[1] = stride_bytes(stride[0], w.extent(0), size);
-  boxes.stride[2] = stride_bytes(stride[3], w.extent(3), size);
-  boxes.stride[3] = stride_bytes(stride[2], w.extent(2), size);
-  return boxes;
-}
-
 // The arguments without tensor maps.
 GroupWindowsArguments arguments_of(Problem const& p, GroupWindowsRecipe const& recipe,
                                    ConvolutionForm const& form) {
@@ -235,14 +218,15 @@ program::Program group_windows_program(Plan<Problem> const& plan) {
   GroupWindowsShape const& shape = recipe.shape;
   ConvolutionForm form = all_channels_form(problem);
   cap_widths(form, 8);
+  ConvolutionForm const merged = with_merged_rows(form);
   ConvolutionProgram made(plan, {});
   auto const threads = static_cast<unsigned>(shape.threads());
   with_parts(plan, [&]<class Epilogue, class Destination>(Epilogue, Destination) {
     using Parameters = GroupWindowsParameters<Epilogue, Destination>;
     KernelTypes const host = emulated_types(DataType::f32);
     GroupWindowsTraits const traits{shape, problem.w.type,
-                                    made.is_emulated() ? host.epilogue : epilogue_text(form),
-                                    made.is_emulated() ? host.destination : destination_text(form)};
+                                    made.is_emulated() ? host.epilogue : epilogue_text(merged),
+                                    made.is_emulated() ? host.destination : destination_text(merged)};
     std::size_t const kernel =
         made.add_kernel<Parameters>({.headers = {"conv/grouped/group_windows.h"},
                                      .entry = "group_windows_kernel",
@@ -261,7 +245,9 @@ program::Program group_windows_program(Plan<Problem> const& plan) {
             to.window.image[phase] =
                 run.encode(line_boxes(grouped_roles(problem).image, run.tensors[0], phase, shape.phases(),
                                       shape.image_columns(), shape.image_rows(), shape.images));
-          to.window.filter = run.encode(filter_boxes(problem.w, run.tensors[1], shape));
+          to.window.filter = run.encode(filter_boxes(
+              problem.w, run.tensors[1],
+              {shape.filter_line_channels(), shape.tap_lines(), shape.columns.taps, shape.rows.taps}));
           fill_destination(to.d, form.d, ConvolutionProgram::result(run));
           fill_epilogue(to.epilogue, form, run);
         });

@@ -41,4 +41,19 @@ program::TiledTensor line_boxes(TensorDescription const& tensor, void* data, int
   return boxes;
 }
 
+program::TiledTensor filter_boxes(TensorDescription const& w, void* data, std::array<int, 4> const& box) {
+  int const size = size_of(w.type);
+  Index const* const stride = w.layout.stride;
+  program::TiledTensor boxes{.address = data,
+                             .rank = 4,
+                             .element_bytes = size,
+                             .extent = {w.extent(1), w.extent(0), w.extent(3), w.extent(2)},
+                             .box = {box[0], box[1], box[2], box[3]},
+                             .swizzle_bytes = box[0] * size};
+  boxes.stride[1] = stride_bytes(stride[0], w.extent(0), size);
+  boxes.stride[2] = stride_bytes(stride[3], w.extent(3), size);
+  boxes.stride[3] = stride_bytes(stride[2], w.extent(2), size);
+  return boxes;
+}
+
 }  // namespace cosmati::plan

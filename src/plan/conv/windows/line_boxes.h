@@ -1,6 +1,8 @@
 // Boxes of an image that TMA copies in lines of 64 channels of a pixel, for kernels whose taps are offsets in
-// lines (wgrad_taps, group_windows).
+// lines (wgrad_taps, group_windows,
+// image_windows).
 #pragma once
+#include <array>
 #include <string>
 
 #include "cosmati/ops/tensor.h"
@@ -16,5 +18,9 @@ std::string line_boxes_violation(char const* name, TensorDescription const& tens
 // starting at `first`.
 program::TiledTensor line_boxes(TensorDescription const& tensor, void* data, int first, int step, int columns,
                                 int rows, int images);
+
+// Boxes of a 16-bit filter in lines of contiguous channels: dimension 1 of `w`, then 0, columns and rows of
+// taps.
+program::TiledTensor filter_boxes(TensorDescription const& w, void* data, std::array<int, 4> const& box);
 
 }  // namespace cosmati::plan
