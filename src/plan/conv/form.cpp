@@ -464,14 +464,14 @@ ConvolutionForm all_channels_form(ConvolutionProblem const& problem) {
 }
 
 ConvolutionForm with_merged_rows(ConvolutionForm form) {
-  auto const is_even = [&](DigitForm const& result) {
+  auto const has_constant_step = [&](DigitForm const& result) {
     Index const* const stride = result.arguments.row_stride;
     return !result.by_m ||
            ((form.m[1].extent == 1 || stride[1] == form.m[2].extent * stride[2]) &&
             (form.m[0].extent == 1 || stride[0] == form.m[1].extent * form.m[2].extent * stride[2]));
   };
-  if (is_even(form.d) && std::ranges::all_of(form.operands, is_even) &&
-      std::ranges::all_of(form.stores, is_even))
+  if (has_constant_step(form.d) && std::ranges::all_of(form.operands, has_constant_step) &&
+      std::ranges::all_of(form.stores, has_constant_step))
     form.m[0].letter = form.m[1].letter = '1';
   return form;
 }

@@ -22,7 +22,6 @@ using Problem = ConvolutionProblem;
 
 constexpr int max_taps = 3;      // taps per block in each direction
 constexpr int lines_before = 8;  // lines of zeros before dy and x in shared memory
-constexpr int max_box = 256;     // elements of a TMA box in each dimension
 
 // Returns the number of tiles of 64 channels that cover the groups of any 64 filters.
 Index channel_tiles(Problem const& p) {

@@ -23,7 +23,6 @@ namespace {
 
 using Problem = ConvolutionProblem;
 
-constexpr int max_box = 256;              // elements of a TMA box in each dimension
 constexpr int max_product_columns = 128;  // of all groups of a block
 
 bool is_data(Problem const& p) { return p.direction == ConvolutionDirection::data; }
@@ -223,10 +222,8 @@ program::Program group_windows_program(Plan<Problem> const& plan) {
   auto const threads = static_cast<unsigned>(shape.threads());
   with_parts(plan, [&]<class Epilogue, class Destination>(Epilogue, Destination) {
     using Parameters = GroupWindowsParameters<Epilogue, Destination>;
-    KernelTypes const host = emulated_types(DataType::f32);
-    GroupWindowsTraits const traits{shape, problem.w.type,
-                                    made.is_emulated() ? host.epilogue : epilogue_text(merged),
-                                    made.is_emulated() ? host.destination : destination_text(merged)};
+    KernelTypes const types = made.types_of(merged);
+    GroupWindowsTraits const traits{shape, problem.w.type, types.epilogue, types.destination};
     std::size_t const kernel =
         made.add_kernel<Parameters>({.headers = {"conv/grouped/group_windows.h"},
                                      .entry = "group_windows_kernel",

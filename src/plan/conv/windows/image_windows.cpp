@@ -23,7 +23,6 @@ namespace {
 
 using Problem = ConvolutionProblem;
 
-constexpr int max_box = 256;  // elements of a TMA box in each dimension
 constexpr int max_patch_rows = 256 / ImageWindowsShape::patch_columns;
 
 bool is_data(Problem const& p) { return p.direction == ConvolutionDirection::data; }
@@ -144,11 +143,12 @@ class ImageWindowsSearch {
     constexpr int other_registers = 64, allocated_registers = 65536;
     int const registers = shape.product_columns() / 2 + other_registers;
     if (registers > std::min(255, allocated_registers / shape.threads() / 8 * 8) || !fits(shape)) return;
+    Tiles const tiles(roles_, shape);
     // A stage is released when the next chunk's products have begun.
-    if (shape.image_stages == 1 && Tiles(roles_, shape).chunks > 1) return;
-    if (shape.keeps_filter && (roles_.inputs > ImageWindowsShape::line_channels || blocks(shape) == 0))
-      return;
-    double const seconds = predicted(shape);
+    if (shape.image_stages == 1 && tiles.chunks > 1) return;
+    Index const blocks = blocks_of(tiles, shape, device_);
+    if (shape.keeps_filter && (tiles.chunks > 1 || blocks == 0)) return;
+    double const seconds = predicted(shape, tiles, blocks);
     if (!best_.takes(seconds)) return;
     ConvolutionRecipe recipe;
     recipe.algorithm = ConvolutionAlgorithm::image_windows;
@@ -170,16 +170,12 @@ class ImageWindowsSearch {
                      shape.shared_bytes())});
   }
 
-  Index blocks(ImageWindowsShape const& shape) const {
-    return blocks_of(Tiles(roles_, shape), shape, device_);
-  }
-
-  // Predicted seconds: limited by tensor cores, copies or memory.
-  double predicted(ImageWindowsShape const& shape) const {
+  // Predicted seconds: limited by tensor cores, copies, stores or memory.
+  double predicted(ImageWindowsShape const& shape, Tiles const& tiles, Index blocks) const {
     constexpr double launch_seconds = 2e-6, bytes_of_clock = 30, clocks_of_tap = 8, clocks_of_row = 80,
                      clocks_of_tile = 300, clocks_of_block = 1000, clocks_of_copy = 750;
+    // Shares: of the tensor cores' peak, and of a store that the other warpgroup hides.
     constexpr double of_peak = 0.79, hidden = 0.4;
-    Tiles const tiles(roles_, shape);
     Gpu const& gpu = device_.gpu;
     double const steps = static_cast<double>(tiles.chunks) * shape.taps();
     double tap = shape.patches() * (2 * shape.product_columns() / of_peak + clocks_of_tap);
@@ -192,7 +188,7 @@ class ImageWindowsSearch {
     double tile = std::max(steps * tap, static_cast<double>(tiles.chunks) * image) + clocks_of_tile +
                   (shape.alternates ? 1 - hidden : 1) * store;
     if (shape.image_stages < (shape.alternates ? 2 : 1) + 1) tile += image;
-    double const of_block = std::ceil(static_cast<double>(tiles.all()) / static_cast<double>(blocks(shape)));
+    double const of_block = std::ceil(static_cast<double>(tiles.all()) / static_cast<double>(blocks));
     double const compute = (of_block * tile + image + store + clocks_of_block) / gpu.clock_hertz;
     double const memory = static_cast<double>(roles_.image.bytes() + roles_.result.bytes()) /
                           (0.85 * gpu.memory_bytes_per_second);
@@ -248,10 +244,8 @@ program::Program image_windows_program(Plan<Problem> const& plan) {
   ConvolutionProgram made(plan, {});
   with_parts(plan, [&]<class Epilogue, class Destination>(Epilogue, Destination) {
     using Parameters = ImageWindowsParameters<Epilogue, Destination>;
-    KernelTypes const host = emulated_types(DataType::f32);
-    ImageWindowsTraits const traits{shape, problem.w.type,
-                                    made.is_emulated() ? host.epilogue : epilogue_text(merged),
-                                    made.is_emulated() ? host.destination : destination_text(merged)};
+    KernelTypes const types = made.types_of(merged);
+    ImageWindowsTraits const traits{shape, problem.w.type, types.epilogue, types.destination};
     std::size_t const kernel =
         made.add_kernel<Parameters>({.headers = {"conv/image_windows.h"},
                                      .entry = "image_windows_kernel",

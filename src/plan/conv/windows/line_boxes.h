@@ -1,6 +1,5 @@
 // Boxes of an image that TMA copies in lines of 64 channels of a pixel, for kernels whose taps are offsets in
-// lines (wgrad_taps, group_windows,
-// image_windows).
+// lines (wgrad_taps, group_windows, image_windows).
 #pragma once
 #include <array>
 #include <string>
@@ -9,6 +8,8 @@
 #include "src/program/program.h"
 
 namespace cosmati::plan {
+
+inline constexpr int max_box = 256;  // elements of a TMA box in each dimension
 
 // The reason why TMA cannot copy such boxes of a tensor, as a sentence that begins with `name`; empty if it
 // can.
