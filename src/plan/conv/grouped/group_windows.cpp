@@ -12,7 +12,6 @@
 #include "src/plan/conv/dgrad_small_c.h"
 #include "src/plan/conv/grouped/grouped.h"
 #include "src/plan/conv/product_choice.h"
-#include "src/plan/conv/sliding.h"
 #include "src/plan/conv/windows/line_boxes.h"
 #include "src/plan/gemm/program/tensor_maps.h"
 #include "src/plan/gemm/warp_specialized.h"
@@ -179,13 +178,9 @@ GroupWindowsArguments arguments_of(Problem const& p, GroupWindowsRecipe const& r
   GroupedRoles const roles = grouped_roles(p);
   Steps const steps(roles, recipe.shape);
   GroupWindowsArguments window;
-  window.top = grouped_axis(p, 0).phases.phase[0].origin;
-  window.left = grouped_axis(p, 1).phases.phase[0].origin;
+  set_windows(window, p, form);
   window.images = to_int(roles.result.extent(0));
-  window.outputs_down = to_int(roles.result.extent(2)),
-  window.outputs_across = to_int(roles.result.extent(3));
   window.groups = to_int(roles.groups);
-  set_pixel_numbers(window, form);
   window.steps = to_int(steps.all()), window.shares = recipe.shares;
   window.parts = Divisor(steps.parts);
   window.steps_across = Divisor(steps.across), window.steps_down = Divisor(steps.down);

@@ -6,6 +6,8 @@
 
 #include "cosmati/conv/grouped/grouped_arguments.h"
 #include "src/plan/conv/program.h"
+#include "src/plan/conv/sliding.h"
+#include "src/plan/integers.h"
 
 namespace cosmati::plan {
 
@@ -35,6 +37,17 @@ struct GroupedWindowAxis {
   bool masked = false;
 };
 GroupedWindowAxis grouped_axis(ConvolutionProblem const& problem, int i);
+
+// Sets where the windows of output 0 begin, the extents of the result's planes, and the numbers of its
+// pixels.
+template <class Window>
+void set_windows(Window& window, ConvolutionProblem const& problem, ConvolutionForm const& form) {
+  TensorDescription const& result = grouped_roles(problem).result;
+  window.top = grouped_axis(problem, 0).phases.phase[0].origin;
+  window.left = grouped_axis(problem, 1).phases.phase[0].origin;
+  window.outputs_down = to_int(result.extent(2)), window.outputs_across = to_int(result.extent(3));
+  set_pixel_numbers(window, form);
+}
 
 // Why no grouped kernel, in any direction, supports the problem; empty if there is no reason. Only some take
 // tf32.

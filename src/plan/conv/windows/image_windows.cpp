@@ -12,7 +12,6 @@
 #include "src/plan/conv/dgrad_small_c.h"
 #include "src/plan/conv/grouped/grouped.h"
 #include "src/plan/conv/product_choice.h"
-#include "src/plan/conv/sliding.h"
 #include "src/plan/conv/windows/line_boxes.h"
 #include "src/plan/gemm/program/tensor_maps.h"
 #include "src/plan/gemm/warp_specialized.h"
@@ -208,11 +207,8 @@ ImageWindowsArguments arguments_of(Problem const& p, ImageWindowsShape const& sh
   GroupedRoles const roles = grouped_roles(p);
   Tiles const tiles(roles, shape);
   ImageWindowsArguments window;
-  window.top = grouped_axis(p, 0).phases.phase[0].origin;
-  window.left = grouped_axis(p, 1).phases.phase[0].origin;
-  window.outputs_down = to_int(roles.result.extent(2)),
-  window.outputs_across = to_int(roles.result.extent(3)), window.outputs = to_int(roles.outputs);
-  set_pixel_numbers(window, form);
+  set_windows(window, p, form);
+  window.outputs = to_int(roles.outputs);
   window.chunks = to_int(tiles.chunks), window.tiles = to_int(tiles.all());
   window.parts = Divisor(tiles.parts);
   window.tiles_across = Divisor(tiles.across), window.tiles_down = Divisor(tiles.down);
