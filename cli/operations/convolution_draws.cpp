@@ -50,7 +50,7 @@ ConvolutionDraws const* draws_for(std::string const& kernel) {
       {.kernel = "image_windows",
        .directions = {"forward", "data"},
        .layouts = {"nhwc"},
-       .taps = {2, 3, 5},
+       .taps = {2, 3, 5, 7},
        .strides = one,
        .channels = {8, 24, 64, 136},
        .filters = {8, 24, 64, 136}},
