@@ -95,6 +95,12 @@ TEST(ImageWindows, SeveralChunksHaveSeveralStagesOfTheImage) {
     EXPECT_GT(std::get<ImageWindowsRecipe>(make_plan(p, h200, options).recipe.own).shape.image_stages, 1);
 }
 
+TEST(ImageWindows, ABlockOfOneTileWaitsForItsCompleteFilter) {
+  Device h200 = emulated_device();
+  h200.backend = Backend::cuda;
+  EXPECT_EQ(make_plan(problem(forward, 64, 16, 120, 5, 5, 5, 5, 0), h200).kernel, "warp_specialized");
+}
+
 TEST(ImageWindows, ThePlannerTakesItForLayersOf64FiltersAndItCompilesWithoutSpills) {
   Device h200 = emulated_device();
   h200.backend = Backend::cuda;

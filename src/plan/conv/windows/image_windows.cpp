@@ -172,7 +172,7 @@ class ImageWindowsSearch {
   // Predicted seconds: limited by tensor cores, copies, stores or memory.
   double predicted(ImageWindowsShape const& shape, Tiles const& tiles, Index blocks) const {
     constexpr double launch_seconds = 2e-6, bytes_of_clock = 30, clocks_of_tap = 8, clocks_of_row = 80,
-                     clocks_of_tile = 300, clocks_of_block = 1000, clocks_of_copy = 750;
+                     clocks_of_tile = 300, clocks_of_block = 400, clocks_of_copy = 750;
     // Shares: of the tensor cores' peak, and of a store that the other warpgroup hides.
     constexpr double of_peak = 0.79, hidden = 0.4;
     Gpu const& gpu = device_.gpu;
@@ -188,7 +188,12 @@ class ImageWindowsSearch {
                   (shape.alternates ? 1 - hidden : 1) * store;
     if (shape.image_stages < (shape.alternates ? 2 : 1) + 1) tile += image;
     double const of_block = std::ceil(static_cast<double>(tiles.all()) / static_cast<double>(blocks));
-    double const compute = (of_block * tile + image + store + clocks_of_block) / gpu.clock_hertz;
+    // The first tile of a block that keeps its filter waits for the copy of the filter.
+    double const filter =
+        shape.keeps_filter
+            ? std::max(0.0, shape.taps() * ImageWindowsShape::filter_bytes / bytes_of_clock - steps * tap)
+            : 0;
+    double const compute = (of_block * tile + image + filter + store + clocks_of_block) / gpu.clock_hertz;
     double const memory = static_cast<double>(roles_.image.bytes() + roles_.result.bytes()) /
                           (0.85 * gpu.memory_bytes_per_second);
     return launch_seconds + std::max(compute, memory) + 0.1 * std::min(compute, memory);
