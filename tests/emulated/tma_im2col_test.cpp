@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "cosmati/arch/cluster.h"
 #include "cosmati/arch/thread.h"
 #include "cosmati/conv/tma_im2col.h"
 #include "cosmati/tile/matrix_descriptor.h"
@@ -98,6 +99,47 @@ TEST(WindowCopy, GoesOnInTheNextRowAndImage) {
   EXPECT_EQ(images.copy(16, {0, -1, -1, 0}, {1, 1}),
             (Values{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16}));
   EXPECT_EQ(images.copy(4, {0, -1, -1, 0}, {2, 1}), (Values{2, 3, 4, 0}));
+}
+
+// Each of two blocks copies four windows to both.
+template <class Params>
+COSMATI_KERNEL(32, 1)
+copy_windows_to_both_kernel(COSMATI_PARAMETER Params params) {
+  auto& storage = arch::shared_storage<WindowStorage>();
+  int const rank = arch::block_of_cluster(), half = params.bytes / 2;
+  if (arch::thread() == 0) {
+    arch::init(storage.full, 1);
+    arch::publish_barriers();
+    arch::arrive_expecting(storage.full, params.bytes);
+  }
+  arch::cluster_arrive();
+  arch::cluster_wait();
+  if (arch::thread() == 0) {
+    int const at[4] = {0, 4 * rank, 0, 0}, offset[2] = {0, 0};
+    arch::copy_windows_to_blocks(storage.box + rank * half, params.map, storage.full, at, offset, 3);
+  }
+  arch::wait(storage.full, 0);
+  for (int i = arch::thread(); i < params.bytes; i += 32)
+    params.seen[rank * params.bytes + i] = storage.box[i];
+  arch::cluster_arrive();
+  arch::cluster_wait();
+}
+
+TEST(WindowCopy, ReachesAllBlocksOfACluster) {
+  Images images(1, 1, 8);
+  images.tensor.windows = 4;
+  std::vector<unsigned char> seen(2 * 8 * 32);
+  WindowCopy const copy{emulator::encode_tensor_map(images.tensor), seen.data(), {}, {}, 8 * 32};
+  emulator::launch_kernel_clusters<copy_windows_to_both_kernel<WindowCopy>>({2}, {2}, 32,
+                                                                            sizeof(WindowStorage), copy);
+  for (unsigned block = 0; block < 2; ++block)
+    for (unsigned window = 0; window < 8; ++window) {
+      unsigned value = 0;
+      std::memcpy(&value,
+                  &seen[block * 8 * 32 + static_cast<std::size_t>(swizzled(window * 32, Swizzle::bytes32))],
+                  4);
+      EXPECT_EQ(value, window + 1) << "block " << block;
+    }
 }
 
 TEST(WindowCopy, StepsFromWindowToWindow) {

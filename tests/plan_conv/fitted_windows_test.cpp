@@ -25,7 +25,7 @@ std::string name_of_tile(ConvolutionDirection direction, Index channels, Index f
 }
 
 TEST(FittedWindows, ColumnsFitTheChannelsOfTheResult) {
-  EXPECT_EQ(name_of_tile(ConvolutionDirection::forward, 288, 288), "256x144_2x1");
+  EXPECT_EQ(name_of_tile(ConvolutionDirection::forward, 288, 288), "256x144_1x2");  // shares windows
   EXPECT_EQ(name_of_tile(ConvolutionDirection::data, 400, 320), "256x144_2x1");
   EXPECT_EQ(name_of_tile(ConvolutionDirection::forward, 64, 64), "tower");  // 256x64, with more stages
   // Filter gradients take tiles by name only.
@@ -37,9 +37,12 @@ TEST(FittedWindows, AreNamedByTheirExtents) {
   GemmPolicy const tile = plan_of(ConvolutionDirection::data, 200, 64, "128x208_2x1").recipe.product.policy;
   EXPECT_EQ(tile.block_n, 208);
   EXPECT_EQ(tile.cluster_m, 2);
+  EXPECT_EQ(plan_of(ConvolutionDirection::forward, 200, 128, "128x64_1x2").recipe.product.policy.cluster_n,
+            2);
   std::string const no =
-      testing::complaint_of([] { plan_of(ConvolutionDirection::forward, 200, 64, "128x64_1x2"); });
-  EXPECT_NE(no.find("blocks do not share windows"), std::string::npos) << no;
+      testing::complaint_of([] { plan_of(ConvolutionDirection::filter, 64, 128, "128x64_2x1"); });
+  EXPECT_NE(no.find("cluster_m = 2: blocks do not share the windows of a filter gradient"), std::string::npos)
+      << no;
   // Windows of a filter gradient are loaded tap by tap.
   std::string const two_taps =
       testing::complaint_of([] { plan_of(ConvolutionDirection::filter, 64, 128, "128x80"); });

@@ -54,7 +54,7 @@ void named_barrier(int id, int threads, bool waits);
 void load_tile(void* shared, arch::TensorMap const& map, void* barrier, int rank, int const* coordinate,
                unsigned blocks);
 void load_windows(void* shared, arch::TensorMap const& map, void* barrier, int const* coordinate,
-                  int const* offset);
+                  int const* offset, unsigned blocks);
 void store_tile(arch::TensorMap const& map, void const* shared, int rank, int const* coordinate);
 void store_windows(arch::TensorMap const& map, void const* shared, int const* coordinate);
 void load_bytes(void* shared, void const* global, int bytes, void* barrier);

@@ -19,7 +19,22 @@ COSMATI_DEVICE void copy_windows(void* shared, TensorMap const& map, Barrier& ba
       "h"(static_cast<unsigned short>(offset[0])), "h"(static_cast<unsigned short>(offset[1]))
       : "memory");
 #else
-  emulator::load_windows(shared, map, &barrier, c, offset);
+  emulator::load_windows(shared, map, &barrier, c, offset, 0);
+#endif
+}
+// Multicasts to the same offset in each block of the cluster whose bit is set in `blocks`, and to the barrier
+// there.
+COSMATI_DEVICE void copy_windows_to_blocks(void* shared, TensorMap const& map, Barrier& barrier,
+                                           int const (&c)[4], int const (&offset)[2], unsigned short blocks) {
+#if defined(__CUDACC__)
+  asm volatile(
+      "cp.async.bulk.tensor.4d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes.multicast::cluster "
+      "[%0], [%1, {%3, %4, %5, %6}], [%2], {%7, %8}, %9;" ::"r"(shared_address(shared)),
+      "l"(&map), "r"(shared_address(&barrier)), "r"(c[0]), "r"(c[1]), "r"(c[2]), "r"(c[3]),
+      "h"(static_cast<unsigned short>(offset[0])), "h"(static_cast<unsigned short>(offset[1])), "h"(blocks)
+      : "memory");
+#else
+  emulator::load_windows(shared, map, &barrier, c, offset, blocks);
 #endif
 }
 

@@ -34,29 +34,38 @@ struct FilterArguments : TensorArguments {
 
 // A box of windows for one tap.
 struct WindowPlace {
-  int image, row, column;
-  COSMATI_DEVICE WindowPlace(ImageArguments const& all, int first_window) {
+  int window, image, row, column;
+  COSMATI_DEVICE WindowPlace(ImageArguments const& all, int first_window) : window(first_window) {
     Digits const at = all.pixels.digits(first_window);
     image = at.first, row = all.top + at.middle * all.down, column = all.left + at.last * all.right;
   }
+  // To the blocks of the mask if `many`, otherwise to this block.
+  template <bool many>
   COSMATI_DEVICE void copy(ImageArguments const& all, Digits const& tap, int neighbor, void* to,
-                           arch::Barrier& barrier) const {
+                           arch::Barrier& barrier, unsigned short blocks) const {
     int const at[4] = {tap.last + neighbor, column, row, image};
     int const offset[2] = {all.first_right + tap.middle * all.tap_right,
                            all.first_down + tap.first * all.tap_down};
-    arch::copy_windows(to, all.map, barrier, at, offset);
+    if constexpr (many)
+      arch::copy_windows_to_blocks(to, all.map, barrier, at, offset, blocks);
+    else
+      arch::copy_windows(to, all.map, barrier, at, offset);
   }
 };
 
+// The windows of a tile, which the blocks of a cluster with the same windows load for one another.
 struct WindowBoxes {
   ImageArguments const& arguments;
-  WindowPlace place;
+  WindowPlace place;  // of the first window
   Digits tap;
   template <Along along, bool many>
-  COSMATI_DEVICE void copy(void* to, arch::Barrier& barrier, int neighbor, int, unsigned short) const {
-    static_assert(along == Along::k && !many,
-                  "each block loads its own windows of the image: cluster_n must be 1");
-    place.copy(arguments, tap, neighbor, to, barrier);
+  COSMATI_DEVICE void copy(void* to, arch::Barrier& barrier, int neighbor, int line,
+                           unsigned short blocks) const {
+    static_assert(along == Along::k, "windows of a tile are its rows");
+    if constexpr (many)
+      WindowPlace(arguments, place.window + line).copy<true>(arguments, tap, neighbor, to, barrier, blocks);
+    else
+      place.copy<false>(arguments, tap, neighbor, to, barrier, blocks);
   }
 };
 
@@ -65,12 +74,13 @@ struct TapBoxes {
   WindowPlace place;
   int first_outer;
   template <Along along, bool many>
-  COSMATI_DEVICE void copy(void* to, arch::Barrier& barrier, int neighbor, int, unsigned short) const {
+  COSMATI_DEVICE void copy(void* to, arch::Barrier& barrier, int neighbor, int, unsigned short blocks) const {
     static_assert(along == Along::mn && !many,
                   "each block loads its own windows of the image: cluster_m must be 1");
     // Beyond n any tap is loaded, since the results are not stored; boxes begin at multiples of 16 bytes.
     int const tap = first_outer + neighbor;
-    place.copy(arguments, arguments.taps.digits(tap <= arguments.last_tap ? tap : 0), 0, to, barrier);
+    place.copy<false>(arguments, arguments.taps.digits(tap <= arguments.last_tap ? tap : 0), 0, to, barrier,
+                      blocks);
   }
 };
 

@@ -54,4 +54,12 @@ constexpr GemmPolicy emulated_policy(MainLoop main_loop, Multiply multiply, int 
   return policy;
 }
 
+// Of convolutions by windows, which two blocks of a cluster load for one another if their elements have 16
+// bits.
+constexpr GemmPolicy emulated_window_policy(int element_bytes, bool filter_gradient) {
+  GemmPolicy policy = emulated_policy(MainLoop::warp_specialized, Multiply::wgmma, element_bytes);
+  if (element_bytes == 2 && !filter_gradient) policy.cluster_n = 2;
+  return policy;
+}
+
 }  // namespace cosmati::emulator

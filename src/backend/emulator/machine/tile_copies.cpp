@@ -187,8 +187,8 @@ void load_tile(void* shared, arch::TensorMap const& map, void* barrier, int rank
 }
 
 void load_windows(void* shared, arch::TensorMap const& map, void* barrier, int const* coordinate,
-                  int const* offset) {
-  ask_for_box(shared, map, barrier, 4, coordinate, offset, 0, __builtin_return_address(0));
+                  int const* offset, unsigned blocks) {
+  ask_for_box(shared, map, barrier, 4, coordinate, offset, blocks, __builtin_return_address(0));
 }
 
 void load_bytes(void* shared, void const* global, int bytes, void* address) {

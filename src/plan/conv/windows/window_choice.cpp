@@ -69,12 +69,11 @@ class WindowSearch {
     std::vector<NamedPolicy> policies = window_policies(size, one_tap);
     if (!policy_.names.empty() || (policy_.empty() && !windows_.filter_gradient))
       append_tiles(policies, front(), device_.gpu, epilogue_schedule(problem_.epilogue.expression),
-                   policy_.names);
-    // Blocks do not share windows.
+                   policy_.names, true);
     std::erase_if(policies, [&](NamedPolicy const& tile) {
-      return tile.is_fitted && (windows_.image_is_a ? tile.policy.cluster_n : tile.policy.cluster_m) > 1;
+      return tile.is_fitted && blocks_with_windows(tile.policy) > 1 && !worth_sharing(tile.policy);
     });
-    GemmPolicy const own = emulator::emulated_policy(MainLoop::warp_specialized, Multiply::wgmma, size);
+    GemmPolicy const own = emulator::emulated_window_policy(size, windows_.filter_gradient);
     if (emulated()) policies = {{"emulated", own}};
     if (std::string foreign = foreign_policy(policy_, policies); !emulated() && !foreign.empty()) {
       refuse(std::move(foreign));
@@ -128,10 +127,11 @@ class WindowSearch {
     if (sentence.empty()) sentence = slices_violation(p, recipe.a.along, recipe.b.along, size);
     // A box of windows has the channels of one tap.
     if (sentence.empty() && !windows_.image_is_a) sentence = boxes_violation(p, size);
-    int const sharing = windows_.image_is_a ? p.cluster_n : p.cluster_m;
-    if (sentence.empty() && sharing > 1)
-      sentence = fmt::format("cluster_{} = {}: blocks do not share windows; it must be 1",
-                             windows_.image_is_a ? 'n' : 'm', sharing);
+    int const sharing = blocks_with_windows(p);
+    if (sentence.empty() && sharing > 1 && windows_.filter_gradient)
+      sentence =
+          fmt::format("cluster_{} = {}: blocks do not share the windows of a filter gradient; it must be 1",
+                      windows_.image_is_a ? 'n' : 'm', sharing);
     int const shared = shared_storage_bytes(recipe, form);
     if (sentence.empty() && shared > device_.gpu.shared_bytes_per_block)
       sentence = fmt::format("needs {} bytes of shared memory per block; {} has {}", shared, device_.gpu.name,
@@ -211,6 +211,17 @@ class WindowSearch {
     best_.take({{}, workspace, recipe.predicted_seconds, made, std::move(text)});
   }
 
+  // Whether blocks gain by sharing windows: 12 plans of large tiles in tf32 were 0 to 17 % faster on an H200,
+  // smaller tiles and 1x1 filters up to 16 % slower (docs/decisions/0016).
+  bool worth_sharing(GemmPolicy const& p) const {
+    return !windows_.filter_gradient && !has_one_tap(problem_) && p.cluster_m == 1 && p.cluster_n == 2 &&
+           p.block_m >= 128 && p.block_n >= 128;
+  }
+  // The blocks of a cluster that use the same windows.
+  int blocks_with_windows(GemmPolicy const& p) const {
+    return windows_.image_is_a ? p.cluster_n : p.cluster_m;
+  }
+
   // Whether TMA stores a packed dw to its place.
   bool stores_by_taps(GemmPolicy const& p) const {
     return !emulated() && !stores_by_digits(windows_, p) && stores_by_tma(p, front()) &&
@@ -248,7 +259,7 @@ class WindowSearch {
   // The time that TMA needs for the rows that it unrolls.
   double tma_seconds(GemmPolicy const& p, Volume const& volume) const {
     double const steps = volume.tiles * volume.steps;
-    double const rows = steps * (windows_.image_is_a ? p.block_m : p.block_n);
+    double const rows = steps * (windows_.image_is_a ? p.block_m : p.block_n) / blocks_with_windows(p);
     return unrolling_seconds(rows, clocks_of_image_row(), device_.gpu) +
            unrolling_seconds(steps * more_rows_of_filter(p), clocks_of_filter_row, device_.gpu);
   }

@@ -21,7 +21,7 @@ inline program::WindowedTensor windowed_tensor(ImageMap const& image, DataType t
   std::copy_n(image.upper, 2, tensor.upper);
   std::copy_n(image.step, 2, tensor.step);
   tensor.channels = box.row;
-  tensor.windows = box.rows;
+  tensor.windows = box.slice_rows;
   tensor.swizzle_bytes = swizzle_bytes(box.row * size);
   return tensor;
 }

@@ -279,8 +279,7 @@ class WindowProgram {
       if (merges()) return add_merged<Parameters>(kernel);
       if (together()) {
         Phases const phases = phases_of(launch_->windows, recipe);
-        int const of_cluster = on_host ? 1 : p.cluster_m * p.cluster_n * p.cluster_k;
-        add_phases<Parameters>(kernel, phases, blocks_of(phases.blocks * of_cluster));
+        add_phases<Parameters>(kernel, phases, blocks_of(phases.blocks * p.cluster()));
         return;
       }
     }
@@ -289,7 +288,7 @@ class WindowProgram {
       if constexpr (on_host && has_phases) {  // the emulator has only the kernel for several phases
         Phases one;
         one.list.push_back({i});
-        one.blocks = tiles;
+        one.blocks = tiles / p.cluster();
         add_phases<Parameters>(kernel, one, blocks_of(tiles));
       } else {
         Index const fixed = on_host ? 0 : recipe.stream_blocks;
@@ -345,7 +344,7 @@ class WindowProgram {
 
 program::KernelSpec emulated_window_kernel(DataType type, WindowOperands const& operands) {
   Sources const sources = sources_of(type, type, operands);
-  GemmPolicy policy = emulator::emulated_policy(MainLoop::warp_specialized, Multiply::wgmma, size_of(type));
+  GemmPolicy policy = emulator::emulated_window_policy(size_of(type), operands.filter_gradient);
   policy.block_k = operands.row_bytes / size_of(type);
   return {.entry = "warp_specialized_kernel",
           .traits =

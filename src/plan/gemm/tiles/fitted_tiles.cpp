@@ -89,8 +89,8 @@ std::optional<NamedPolicy> tile_named(std::string const& name, int element_bytes
   return named;
 }
 
-std::vector<NamedPolicy> fitted_policies(CanonicalGemm const& form, Gpu const& gpu,
-                                         EpilogueSchedule schedule) {
+std::vector<NamedPolicy> fitted_policies(CanonicalGemm const& form, Gpu const& gpu, EpilogueSchedule schedule,
+                                         bool of_windows) {
   struct Height {
     int block_m;
     Index max_columns;
@@ -137,7 +137,10 @@ std::vector<NamedPolicy> fitted_policies(CanonicalGemm const& form, Gpu const& g
   };
   for (Height const& height : heights)
     for (auto const& [cluster_m, cluster_n] : clusters) {
-      if (!any_cluster && (cluster_m != (pair_of_rows(height.block_m) ? 2 : 1) || cluster_n > 1)) continue;
+      bool const shares_windows = of_windows && cluster_m == 1 && cluster_n == 2;
+      if (!any_cluster && !shares_windows &&
+          (cluster_m != (pair_of_rows(height.block_m) ? 2 : 1) || cluster_n > 1))
+        continue;
       Index const tiles_m =
           ceiling_divide(form.m, Index{height.block_m} * cluster_m) * cluster_m * form.batch;
       if (tiles_m == 0) continue;
@@ -154,7 +157,7 @@ std::vector<NamedPolicy> fitted_policies(CanonicalGemm const& form, Gpu const& g
 }
 
 void append_tiles(std::vector<NamedPolicy>& list, CanonicalGemm const& form, Gpu const& gpu,
-                  EpilogueSchedule schedule, std::vector<std::string> const& names) {
+                  EpilogueSchedule schedule, std::vector<std::string> const& names, bool of_windows) {
   for (std::string const& name : names)
     if (auto tile = tile_named(name, size_of(form.a.type), size_of(form.d.type));
         tile && !has_policy(list, name)) {
@@ -162,7 +165,7 @@ void append_tiles(std::vector<NamedPolicy>& list, CanonicalGemm const& form, Gpu
       list.push_back(*std::move(tile));
     }
   if (!names.empty()) return;
-  std::vector<NamedPolicy> fitted = fitted_policies(form, gpu, schedule);
+  std::vector<NamedPolicy> fitted = fitted_policies(form, gpu, schedule, of_windows);
   std::erase_if(fitted, [&](NamedPolicy const& tile) {
     return std::any_of(list.begin(), list.end(), [&](NamedPolicy const& known) {
       GemmPolicy const &p = known.policy, &q = tile.policy;

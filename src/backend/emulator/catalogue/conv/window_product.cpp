@@ -9,15 +9,16 @@
 namespace cosmati::emulator {
 namespace {
 
-constexpr GemmPolicy policy_of(int element_bytes, int row_bytes) {
-  GemmPolicy policy = emulated_policy(MainLoop::warp_specialized, Multiply::wgmma, element_bytes);
+constexpr GemmPolicy policy_of(int element_bytes, int row_bytes, bool filter_gradient) {
+  GemmPolicy policy = emulated_window_policy(element_bytes, filter_gradient);
   policy.block_k = row_bytes / element_bytes;
   return policy;
 }
 
-template <class A, class B, class Sum, int row_bytes = 128>
-using Traits = WarpSpecializedTraits<policy_of(static_cast<int>(sizeof(typename A::Element)), row_bytes), A,
-                                     B, Sum, ConvolutionHostEpilogue, ConvolutionHostDestination>;
+template <class A, class B, class Sum, int row_bytes = 128, bool filter_gradient = false>
+using Traits = WarpSpecializedTraits<policy_of(static_cast<int>(sizeof(typename A::Element)), row_bytes,
+                                               filter_gradient),
+                                     A, B, Sum, ConvolutionHostEpilogue, ConvolutionHostDestination>;
 
 template <auto kernel, class Traits, class Parameters>
 void add(KernelTable& table, program::KernelSpec const& spec) {
@@ -49,7 +50,7 @@ void add_merged_phases(KernelTable& table, DataType type) {
 
 template <class A, class B>
 void add_filter_gradient(KernelTable& table, DataType type) {
-  using Own = Traits<A, B, f32>;
+  using Own = Traits<A, B, f32, 128, true>;
   constexpr bool image_is_a = is_same<A, ImageSource<typename A::Element, Along::mn>>;
   add<&warp_specialized_kernel<Own>, Own, typename Own::Params>(
       table, plan::emulated_window_kernel(type, {.image_is_a = image_is_a,
